@@ -1,0 +1,3 @@
+from tenor.cli import main
+
+main()

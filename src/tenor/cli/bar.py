@@ -1,0 +1,61 @@
+"""The progress bar a terminal gets: stage, share done, rate, time left."""
+
+from __future__ import annotations
+
+from rich.console import Console as RichConsole
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+_SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+class _Rate(ProgressColumn):
+    """Amount a second, in the stage's own unit."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed or 0.0
+        size, prefix = next(((s, p) for s, p in _SCALE if speed >= s), (1.0, ""))
+        return Text(f"{speed / size:.1f} {prefix}{task.fields['unit']}/s")
+
+
+class Bar:
+    """One bar at a time on standard error."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._console = RichConsole(stderr=True)
+
+    def start(self, stage: str, total: float | None, unit: str) -> None:
+        self.finish()
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            _Rate(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._progress = Progress(
+            *columns, TextColumn("{task.fields[note]}"), console=self._console, transient=True
+        )
+        self._progress.add_task(stage, total=total, unit=unit, note="")
+        self._progress.start()
+
+    def advance(self, amount: float, note: str = "") -> None:
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], advance=amount, note=note)
+
+    def finish(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
+
+    def say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False)
