@@ -35,9 +35,7 @@ class UsageError(TenorError):
 
 class MissingExtra(UsageError):
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(
-            f"{what} needs the extra '{extra}'", remedy=f"install it with: pip install 'tenor[{extra}]'"
-        )
+        super().__init__(f"{what} needs the extra '{extra}'", remedy=f"install it with: pip install 'tenor[{extra}]'")
 
 
 class CorpusError(TenorError):

@@ -37,9 +37,7 @@ def check(settings: Any) -> None:
         value = getattr(settings, field.name)
         if choices and value not in choices:
             option = "--" + field.name.replace("_", "-")
-            raise UsageError(
-                f"{option} does not know {value!r}", remedy=f"choose one of {', '.join(choices)}"
-            )
+            raise UsageError(f"{option} does not know {value!r}", remedy=f"choose one of {', '.join(choices)}")
 
 
 def _read_toml(kind: type[Any], file: Path) -> dict[str, Any]:

@@ -22,9 +22,7 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
-        ),
+        typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Raw reviews to a sentiment model you can trust, and what each added machine buys."""
@@ -32,9 +30,7 @@ def _root(
 
 def build_app() -> typer.Typer:
     """The typer application with every command that works."""
-    app = typer.Typer(
-        name="tenor", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
-    )
+    app = typer.Typer(name="tenor", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
     app.callback()(_root)
     for name in COMMANDS:
         module = importlib.import_module(f"tenor.cli.{name}")

@@ -42,9 +42,7 @@ class Bar:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
-        self._progress = Progress(
-            *columns, TextColumn("{task.fields[note]}"), console=self._console, transient=True
-        )
+        self._progress = Progress(*columns, TextColumn("{task.fields[note]}"), console=self._console, transient=True)
         self._progress.add_task(stage, total=total, unit=unit, note="")
         self._progress.start()
 

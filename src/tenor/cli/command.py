@@ -21,9 +21,7 @@ from tenor.errors import TenorError
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-def command(
-    example: str, settings: type[Any] | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(example: str, settings: type[Any] | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes a `console` first and, where `settings` is given, a `settings` value.
 
     The fields of the settings become options, beside `--config FILE.toml` which fills them from a file.
@@ -31,9 +29,7 @@ def command(
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True).parameters
-        parameters = [
-            p.replace(kind=_KEYWORD) for name, p in own.items() if name not in ("console", "settings")
-        ]
+        parameters = [p.replace(kind=_KEYWORD) for name, p in own.items() if name not in ("console", "settings")]
         if settings is not None:
             parameters += [*_options(settings), _CONFIG]
         parameters += [_JSON, _DEBUG]
@@ -67,9 +63,7 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
     if choices := field.metadata["choices"]:
         text += f" One of: {', '.join(choices)}."
     flags = (f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,)
-    annotation = Annotated[
-        kind, typer.Option(*flags, help=text, show_default=field.default not in (None, ""))
-    ]
+    annotation = Annotated[kind, typer.Option(*flags, help=text, show_default=field.default not in (None, ""))]
     return inspect.Parameter(field.name, _KEYWORD, annotation=annotation, default=field.default)
 
 
@@ -97,9 +91,7 @@ def _gather(settings: type[Any], context: typer.Context, values: dict[str, Any])
     """Collect the settings' options into one value; only what the caller typed wins over the file."""
     names = {field.name for field in dataclasses.fields(settings)}
     given = {
-        name: values[name]
-        for name in names
-        if getattr(context.get_parameter_source(name), "name", "") != "DEFAULT"
+        name: values[name] for name in names if getattr(context.get_parameter_source(name), "name", "") != "DEFAULT"
     }
     rest = {name: value for name, value in values.items() if name not in names and name != "config"}
     return {**rest, "settings": tenor_settings.build(settings, given, values["config"])}

@@ -69,8 +69,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     cells = [[_short(value) for value in row] for row in rows]
     widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
     right = [
-        bool(rows) and all(isinstance(row[i], int | float) or row[i] is None for row in rows)
-        for i in range(len(head))
+        bool(rows) and all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(head))
     ]
 
     def draw(row: Sequence[str]) -> str:
