@@ -59,7 +59,9 @@ def detect(environ: Mapping[str, str] | None = None) -> World:
     ranks = {name: (world.rank, world.size) for name, world in found.items() if name != "slurm"}
     if len(set(ranks.values())) > 1:
         told = ", ".join(f"{name} says rank {rank} of {size}" for name, (rank, size) in ranks.items())
-        raise UsageError(f"two launchers disagree: {told}", remedy="start with one of them, or unset the other's variables")
+        raise UsageError(
+            f"two launchers disagree: {told}", remedy="start with one of them, or unset the other's variables"
+        )
     return next(iter(found.values()), World())
 
 

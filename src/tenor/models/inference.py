@@ -19,9 +19,7 @@ def padded(tokens: NDArray[np.int64] | NDArray[np.int32], lengths: NDArray[np.in
 
 
 @torch.inference_mode()
-def probabilities(
-    model: nn.Module, tokens: NDArray[np.int32], lengths: NDArray[np.int32]
-) -> NDArray[np.float32]:
+def probabilities(model: nn.Module, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
     """(batch,) of the positive class for two classes, (batch, classes) otherwise."""
     model.eval()
     batch = Batch(

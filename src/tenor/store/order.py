@@ -71,9 +71,7 @@ class Order:
         blocks = np.random.Generator(np.random.Philox(key=[self.seed, epoch << 32])).permutation(num_blocks)
         ends = np.cumsum(np.minimum(self.block, self.num_rows - blocks * self.block))
         first, last = np.searchsorted(ends, [start, stop - 1], side="right")
-        pieces = [
-            np.arange(b * self.block, min((b + 1) * self.block, self.num_rows)) for b in blocks[first : last + 1]
-        ]
+        pieces = [np.arange(b * self.block, min((b + 1) * self.block, self.num_rows)) for b in blocks[first : last + 1]]
         skipped = start - (int(ends[first - 1]) if first else 0)
         return np.concatenate(pieces)[skipped : skipped + stop - start]
 

@@ -40,7 +40,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> None:
 
 def newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest valid checkpoint, and why newer ones were passed over."""
-    refused = []
+    refused: list[str] = []
     for index in sorted(folder.glob("step-*.json"), reverse=True):
         try:
             return _load(index), refused
@@ -75,5 +75,3 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
         total.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
         total.update(tensor.numpy().tobytes())
     return total.hexdigest()
-
-

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenor.progress import Progress
 
-_HEAD = f"{'epoch':>5}  {'train loss':>10}  {'valid acc':>9}  {'majority':>8}  {'macro-F1':>8}  {'AUC':>6}  {'samples/s':>9}  {'seconds':>7}"
+_HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  seconds"
 
 
 class Display:

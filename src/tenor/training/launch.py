@@ -14,9 +14,9 @@ from tenor.errors import TenorError, UsageError, WorkerError
 from tenor.progress import SILENT, Progress
 from tenor.store.verify import verify_data
 from tenor.training.display import Display
+from tenor.training.job import Job
 from tenor.training.processes import Workers
 from tenor.training.settings import TrainSettings
-from tenor.training.job import Job
 from tenor.world import detect
 
 
@@ -111,5 +111,3 @@ def _named(folder: Path, rank: int) -> TenorError | None:
         return errors.Stopped(int(told["signal"]), told["remedy"])
     kind: type[TenorError] = getattr(errors, told["kind"])
     return kind(told["what"], where=told["where"], remedy=told["remedy"])
-
-

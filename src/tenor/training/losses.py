@@ -32,7 +32,9 @@ def make_objective(name: str, num_classes: int, class_weights: Sequence[float]) 
     if name == "auto":
         name = "bce" if num_classes == 2 else "cross-entropy"
     if name == "bce" and num_classes != 2:
-        raise UsageError(f"--loss bce is for two classes, the data has {num_classes}", remedy="use --loss cross-entropy")
+        raise UsageError(
+            f"--loss bce is for two classes, the data has {num_classes}", remedy="use --loss cross-entropy"
+        )
     table = {"bce": _cross_entropy, "cross-entropy": _cross_entropy, "mse": _squared, "focal": _focal}
     return Objective(table[name], torch.tensor(class_weights, dtype=torch.float64))
 

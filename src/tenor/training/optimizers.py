@@ -21,7 +21,9 @@ State = dict[str, Tensor]
 
 
 class Rule(Protocol):
-    slots: tuple[str, ...]
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The names of the tensors kept beside each weight."""
 
     def update(self, weight: Tensor, grad: Tensor, state: State, step: int, lr: float) -> None: ...
 
@@ -85,7 +87,7 @@ def make_rule(name: str, momentum: float, weight_decay: float) -> Rule:
     """The rule of that name; `momentum` is for SGD alone."""
     if name == "sgd":
         return SGD(momentum, weight_decay)
-    return {"adam": Adam, "adagrad": Adagrad}[name](weight_decay=weight_decay)
+    return Adam(weight_decay=weight_decay) if name == "adam" else Adagrad(weight_decay=weight_decay)
 
 
 class Optimizer:

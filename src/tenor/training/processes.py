@@ -141,7 +141,7 @@ def _drain(stream: IO[bytes]) -> bytes:
 def _whole_lines(data: bytes) -> Generator[bytes, None, bytes]:
     *lines, rest = data.split(b"\n")
     yield from lines
-    return rest  # noqa: B901
+    return rest
 
 
 def _last_words(file: Path) -> str:

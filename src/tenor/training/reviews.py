@@ -95,11 +95,11 @@ class Reviews:
         rows = np.argsort(part.lengths, kind="stable")
         chunks = [rows[at : at + EVALUATION_BATCH] for at in range(0, len(rows), EVALUATION_BATCH)]
         mine = np.concatenate([np.empty(0, np.int64), *chunks[group.rank :: group.size]])
-        scores = [
-            probabilities(model, *part.gather(chunk)) for chunk in chunks[group.rank :: group.size]
-        ]
+        scores = [probabilities(model, *part.gather(chunk)) for chunk in chunks[group.rank :: group.size]]
         width = self.spec.num_outputs
-        own = torch.from_numpy(np.concatenate([np.empty((0, width), np.float32), *(s.reshape(-1, width) for s in scores)]))
+        own = torch.from_numpy(
+            np.concatenate([np.empty((0, width), np.float32), *(s.reshape(-1, width) for s in scores)])
+        )
         every = group.gather(own.flatten()).numpy().reshape(-1, width)
         labels = group.gather(torch.from_numpy(part.labels[mine].astype(np.int64))).numpy()
         total = Scores()

@@ -51,7 +51,8 @@ class RunFolder:
         write_atomically(self.path / "model.safetensors", data)
 
     def load_model(self) -> dict[str, Tensor]:
-        return load_tensors((self.path / "model.safetensors").read_bytes())
+        weights: dict[str, Tensor] = load_tensors((self.path / "model.safetensors").read_bytes())
+        return weights
 
     def finish(self, result: Mapping[str, Any]) -> None:
         self._write("result.json", result)

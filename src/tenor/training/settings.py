@@ -54,7 +54,17 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         check(self)
-        positive = ("embedding_dim", "hidden", "layers", "epochs", "batch_size", "lr", "keep_checkpoints", "checkpoint_steps", "timeout")
+        positive = (
+            "embedding_dim",
+            "hidden",
+            "layers",
+            "epochs",
+            "batch_size",
+            "lr",
+            "keep_checkpoints",
+            "checkpoint_steps",
+            "timeout",
+        )
         for name in positive:
             if not getattr(self, name) > 0:
                 raise _wrong(name, getattr(self, name), "give a number above 0")

@@ -133,7 +133,9 @@ def parse_shares(text: str, size: int) -> NDArray[np.float64]:
     except ValueError:
         shares = np.empty(0)
     if len(shares) != size or not np.all(np.isfinite(shares)) or np.any(shares < 0) or shares.sum() <= 0:
-        raise UsageError(f"--shares cannot be {text!r}", remedy=f"give {size} numbers with colons between, such as 5:2:1")
+        raise UsageError(
+            f"--shares cannot be {text!r}", remedy=f"give {size} numbers with colons between, such as 5:2:1"
+        )
     return shares
 
 
@@ -222,7 +224,13 @@ def main() -> None:
     try:
         train_as(world, job, tell, lambda: received[0] if received else 0)
     except TenorError as error:
-        report = {"signal": getattr(error, "signal", 0), "kind": type(error).__name__, "what": error.what, "where": error.where, "remedy": error.remedy}
+        report = {
+            "signal": getattr(error, "signal", 0),
+            "kind": type(error).__name__,
+            "what": error.what,
+            "where": error.where,
+            "remedy": error.remedy,
+        }
         (job_file.parent / f"error-{world.rank}.json").write_text(json.dumps(report))
         sys.stdout.flush()
         os._exit(error.exit_code)  # a group that lost a member cannot be closed in order
