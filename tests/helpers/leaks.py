@@ -17,8 +17,8 @@ import psutil
 # Kept by libraries for the life of the process, by design.
 _LASTING_THREADS = ("fsspecIO", "pydevd")
 _LASTING_PROCESSES = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
-_LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "COLUMNS", "LINES")
-_LASTING_FILES = ("__pycache__",)
+_LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "COLUMNS", "LINES", "TORCHINDUCTOR_CACHE_DIR")
+_LASTING_FILES = ("__pycache__", "torchinductor_")
 _FDS = Path("/proc/self/fd")
 
 
@@ -102,4 +102,4 @@ def _handles() -> list[str]:
 def _files() -> list[str]:
     """Names in the working directory and in the temporary one."""
     places = {Path.cwd(), Path(tempfile.gettempdir())}
-    return [str(path) for p in places if p.is_dir() for path in p.iterdir() if path.name not in _LASTING_FILES]
+    return [str(path) for p in places if p.is_dir() for path in p.iterdir() if not path.name.startswith(_LASTING_FILES)]

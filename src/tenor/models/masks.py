@@ -17,8 +17,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def sample_keys(seed: int, epoch: int, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """One key a sample and epoch."""
-    start = _mix(np.uint64(seed) * _GOLDEN + np.uint64(epoch))
-    return _mix(rows.astype(np.uint64) * _GOLDEN + start)
+    with np.errstate(over="ignore"):
+        start = _mix(_mix(np.uint64(seed)) + np.uint64(epoch))
+        return _mix(rows.astype(np.uint64) * _GOLDEN + start)
 
 
 def uniform(keys: NDArray[np.uint64], stream: int, width: int) -> NDArray[np.float32]:

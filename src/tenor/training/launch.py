@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tenor import errors
+from tenor.environment import usable_cores
 from tenor.errors import TenorError, UsageError, WorkerError
 from tenor.progress import SILENT, Progress
 from tenor.store.verify import verify_data
@@ -64,11 +64,11 @@ def claim(path: Path, resume: bool) -> None:
 
 
 def num_workers(settings: TrainSettings) -> int:
-    return len(os.sched_getaffinity(0)) if settings.workers == "auto" else int(settings.workers)
+    return usable_cores() if settings.workers == "auto" else int(settings.workers)
 
 
 def num_threads(settings: TrainSettings, workers: int) -> int:
-    return settings.threads or max(1, len(os.sched_getaffinity(0)) // workers)
+    return settings.threads or max(1, usable_cores() // workers)
 
 
 def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import platform
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy
 import torch
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from tenor import __version__
+from tenor.environment import describe
 from tenor.files import write_atomically
 
 CHECKPOINTS = "checkpoints"
@@ -31,7 +28,7 @@ class RunFolder:
 
     def start(self, config: Mapping[str, Any], vocabulary: Path | None) -> None:
         self._write("config.json", config)
-        self._write("environment.json", environment())
+        self._write("environment.json", {**describe(), "threads": torch.get_num_threads()})
         if vocabulary is not None:
             write_atomically(self.path / "vocab.json", vocabulary.read_bytes())
 
@@ -68,16 +65,3 @@ def _is_before(line: str, step: int) -> bool:
     except ValueError:  # a line cut short by a kill
         return False
     return bool(event["event"] != "end" and event["step"] <= step)
-
-
-def environment() -> dict[str, Any]:
-    return {
-        "tenor": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
-        "executable": Path(sys.executable).name,
-    }
