@@ -44,7 +44,7 @@ class RunFolder:
         write_atomically(log, "".join(line + "\n" for line in kept).encode())
 
     def save_model(self, weights: Mapping[str, Tensor]) -> None:
-        data = save_tensors({name: tensor.contiguous() for name, tensor in weights.items()})
+        data = save_tensors({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
         write_atomically(self.path / "model.safetensors", data)
 
     def load_model(self) -> dict[str, Tensor]:
