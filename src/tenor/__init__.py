@@ -11,13 +11,33 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tenor.corpus.generation import GenerateSettings
+    from tenor.corpus.synthetic import GenerateResult, generate
     from tenor.errors import TenorError
+    from tenor.preparation.job import prepare
+    from tenor.preparation.result import PrepareResult
+    from tenor.preparation.settings import PrepareSettings
 
 _HOMES = {
+    "GenerateResult": "tenor.corpus.synthetic",
+    "GenerateSettings": "tenor.corpus.generation",
+    "PrepareResult": "tenor.preparation.result",
+    "PrepareSettings": "tenor.preparation.settings",
     "TenorError": "tenor.errors",
+    "generate": "tenor.corpus.synthetic",
+    "prepare": "tenor.preparation.job",
 }
 
-__all__ = ["TenorError", "__version__"]
+__all__ = [
+    "GenerateResult",
+    "GenerateSettings",
+    "PrepareResult",
+    "PrepareSettings",
+    "TenorError",
+    "__version__",
+    "generate",
+    "prepare",
+]
 
 
 def __getattr__(name: str) -> Any:
