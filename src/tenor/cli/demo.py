@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tenor.bench.settings import BenchSettings
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
 from tenor.errors import MissingExtra, UsageError
@@ -22,9 +23,8 @@ MARK = ".tenor-demo"  # a folder that holds it is ours to make anew
 PREPARE = PrepareSettings(
     negative="0", positive="1", vocab_size=20_000, max_length=256, valid_share=0.05, test_share=0.2
 )
-    negative="0", positive="1", vocab_size=20_000, max_length=256, valid_share=0.05, test_share=0.2
-)
 TRAIN = TrainSettings(workers="2", hidden=64, bidirectional=True, epochs=3)
+STRETCHES = BenchSettings(workers="1,2", repeats=2, warmups=0)
 SENTENCES = (
     "An absolute delight from the first minute to the last.",
     "I wanted to like it, but it is two hours of nothing.",
@@ -60,7 +60,7 @@ def demo(
     with story.stage("train an LSTM with 2 workers"):
         trained = tenor.train(data, run, settings, progress=console.progress()).as_dict()
     with story.stage("measure a short stretch with 1 and 2 workers, in turns"):
-        scaling = compare_workers(data, settings, (1, 2), repeats=2, progress=console.progress()).rows
+        scaling = compare_workers(data, settings, STRETCHES, console.progress()).rows
     with story.stage("evaluate on the held-out 20 %"):
         metrics = tenor.evaluate(run, data).as_dict()
     with story.stage("predict a handful of sentences"):

@@ -16,7 +16,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from tenor.files import write_atomically
+from tenor.store.atomic import write_bytes
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> None:
     folder.mkdir(exist_ok=True)
     data = save_tensors({name: tensor.cpu().contiguous() for name, tensor in checkpoint.tensors.items()})
     stem = folder / f"step-{checkpoint.step:010d}"
-    write_atomically(stem.with_suffix(".safetensors"), data)
+    write_bytes(stem.with_suffix(".safetensors"), data)
     index = {"step": checkpoint.step, "sha256": hashlib.sha256(data).hexdigest(), "values": checkpoint.values}
-    write_atomically(stem.with_suffix(".json"), json.dumps(index).encode())
+    write_bytes(stem.with_suffix(".json"), json.dumps(index).encode())
     _prune(folder, keep)
 
 
