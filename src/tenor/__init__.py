@@ -14,29 +14,44 @@ if TYPE_CHECKING:
     from tenor.corpus.generation import GenerateSettings
     from tenor.corpus.synthetic import GenerateResult, generate
     from tenor.errors import TenorError
+    from tenor.prediction.model import Prediction, SentimentModel, load
     from tenor.preparation.job import prepare
     from tenor.preparation.result import PrepareResult
     from tenor.preparation.settings import PrepareSettings
+    from tenor.training.launch import TrainResult, train
+    from tenor.training.settings import TrainSettings
 
 _HOMES = {
     "GenerateResult": "tenor.corpus.synthetic",
     "GenerateSettings": "tenor.corpus.generation",
+    "Prediction": "tenor.prediction.model",
     "PrepareResult": "tenor.preparation.result",
     "PrepareSettings": "tenor.preparation.settings",
+    "SentimentModel": "tenor.prediction.model",
     "TenorError": "tenor.errors",
+    "TrainResult": "tenor.training.launch",
+    "TrainSettings": "tenor.training.settings",
     "generate": "tenor.corpus.synthetic",
+    "load": "tenor.prediction.model",
     "prepare": "tenor.preparation.job",
+    "train": "tenor.training.launch",
 }
 
 __all__ = [
     "GenerateResult",
     "GenerateSettings",
+    "Prediction",
     "PrepareResult",
     "PrepareSettings",
+    "SentimentModel",
     "TenorError",
+    "TrainResult",
+    "TrainSettings",
     "__version__",
     "generate",
+    "load",
     "prepare",
+    "train",
 ]
 
 

@@ -17,9 +17,7 @@ def _members(name: str) -> set[int]:
 
 _LETTERS, _DIGITS = _members("letters"), _members("digits")
 _SYMBOLS, _IGNORED = _members("symbols"), _members("ignored")
-_LOWER = {
-    code: code + delta for first, last, step, delta in _PINNED["lower"] for code in range(first, last + 1, step)
-}
+_LOWER = {code: code + delta for first, last, step, delta in _PINNED["lower"] for code in range(first, last + 1, step)}
 
 
 def reference_tokens(text: str, clean: str = "words", marks: bool = True) -> list[str]:

@@ -1,0 +1,1 @@
+"""Mergeable scores and exact metrics, each beside the majority baseline."""

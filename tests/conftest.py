@@ -1,0 +1,35 @@
+"""Every test must leave the process, the disk and the environment as it found them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+from helpers.leaks import Snapshot
+from hypothesis import settings
+
+# No example database: it would be a file left in the working directory. No deadline: machines differ.
+settings.register_profile("tenor", database=None, deadline=None, derandomize=True)
+settings.load_profile("tenor")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A temporary folder of our own, for children too, so that what is left in it is ours."""
+    patch = pytest.MonkeyPatch()
+    folder = tmp_path_factory.mktemp("t")
+    patch.setenv("TMPDIR", str(folder))
+    patch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(temporary_folder: None) -> Iterator[None]:
+    """Fail a test that leaves a process, thread, open file, variable or file behind."""
+    before = Snapshot.take()
+    yield
+    if found := before.leaks():
+        before.restore()
+        pytest.fail("left behind: " + "; ".join(found))

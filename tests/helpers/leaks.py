@@ -1,0 +1,105 @@
+"""What a test may leave behind: nothing. Snapshots before and after, compared by name."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import os
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+
+# Kept by libraries for the life of the process, by design.
+_LASTING_THREADS = ("fsspecIO", "pydevd")
+_LASTING_PROCESSES = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
+_LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "COLUMNS", "LINES", "TORCHINDUCTOR_CACHE_DIR")
+_LASTING_FILES = ("__pycache__", "torchinductor_")
+_FDS = Path("/proc/self/fd")
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The state of this process that outlives a test."""
+
+    processes: frozenset[int]
+    threads: frozenset[int]
+    handles: Counter[str]
+    variables: dict[str, str]
+    folder: str
+    files: frozenset[str]
+
+    @classmethod
+    def take(cls) -> Snapshot:
+        return cls(
+            frozenset(_processes()),
+            frozenset(_threads()),
+            Counter(_handles()),
+            {name: value for name, value in os.environ.items() if name not in _LASTING_VARIABLES},
+            str(Path.cwd()),
+            frozenset(_files()),
+        )
+
+    def leaks(self, patience: float = 2.0) -> list[str]:
+        """What is there now and was not then; things just ending get `patience` seconds to do so."""
+        until = time.monotonic() + patience
+        while (found := self._compare()) and time.monotonic() < until:
+            gc.collect()
+            time.sleep(0.05)
+        return found
+
+    def _compare(self) -> list[str]:
+        now = Snapshot.take()
+        found = [f"process {pid}: {_command(pid)}" for pid in now.processes - self.processes]
+        found += [f"thread {_threads()[ident]}" for ident in now.threads - self.threads if ident in _threads()]
+        found += [f"open {name}" for name in (now.handles - self.handles)]
+        names = sorted(now.variables.keys() | self.variables.keys())
+        found += [f"variable {name}" for name in names if now.variables.get(name) != self.variables.get(name)]
+        found += [f"file {name}" for name in sorted(now.files - self.files)]
+        return found + ([f"working directory {now.folder}"] if now.folder != self.folder else [])
+
+    def restore(self) -> None:
+        """Put back what can be, so that one leaking test does not fail the next."""
+        for pid in set(_processes()) - self.processes:
+            with contextlib.suppress(psutil.Error):
+                psutil.Process(pid).kill()
+        os.chdir(self.folder)
+        for name in set(os.environ) - set(self.variables) - set(_LASTING_VARIABLES):
+            del os.environ[name]
+        os.environ.update(self.variables)
+
+
+def _processes() -> list[int]:
+    children = psutil.Process().children(recursive=True)
+    return [child.pid for child in children if not any(word in _command(child.pid) for word in _LASTING_PROCESSES)]
+
+
+def _command(pid: int) -> str:
+    try:
+        return " ".join(psutil.Process(pid).cmdline()) or "(ended, not waited for)"
+    except psutil.Error:
+        return "(gone)"
+
+
+def _threads() -> dict[int | None, str]:
+    running = threading.enumerate()
+    return {t.ident: t.name for t in running if not t.name.startswith(_LASTING_THREADS)}
+
+
+def _handles() -> list[str]:
+    """Files, sockets and pipes behind the descriptors; libraries' devices and event counters are theirs to keep."""
+    targets = []
+    for descriptor in _FDS.iterdir() if _FDS.is_dir() else []:
+        with contextlib.suppress(OSError):
+            targets.append(str(descriptor.readlink()))
+    return [t for t in targets if not t.startswith(("/dev/", "/proc/", "/sys/", "anon_inode:"))]
+
+
+def _files() -> list[str]:
+    """Names in the working directory and in the temporary one."""
+    places = {Path.cwd(), Path(tempfile.gettempdir())}
+    return [str(path) for p in places if p.is_dir() for path in p.iterdir() if not path.name.startswith(_LASTING_FILES)]

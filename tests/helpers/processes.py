@@ -1,0 +1,60 @@
+"""Child processes that cannot outlive a test: each leads its own process group, which is killed as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+SOURCE = TESTS.parent / "src"
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """The environment of a child that finds `tenor` and the tests' helpers, installed or not; plain output."""
+    path = [str(SOURCE), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONPATH": os.pathsep.join(path)}
+    return {**os.environ, **plain, **changes}
+
+
+def describe_exit(code: int) -> str:
+    """`exited with code 3` or `was killed by SIGKILL`."""
+    if code >= 0:
+        return f"exited with code {code}"
+    with contextlib.suppress(ValueError):
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"was killed by signal {-code}"
+
+
+def kill_group(process: subprocess.Popen[bytes], wait: float = 5.0) -> bool:
+    """Kill what is left of a child's group; True when something other than the child itself was still alive."""
+    orphans = process.poll() is not None and _group_lives(process.pid)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(wait)
+    return orphans
+
+
+def _group_lives(group: int, patience: float = 1.0) -> bool:
+    """A grandchild that is just leaving gets a moment to do so."""
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def last_lines(path: Path, count: int = 15) -> str:
+    lines = path.read_text("utf-8", "replace").splitlines()[-count:]
+    return "\n".join(f"    {line}" for line in lines) or "    (nothing on standard error)"
+
+
+def python(*args: str) -> list[str]:
+    return [sys.executable, "-X", "faulthandler", *args]

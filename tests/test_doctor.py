@@ -1,0 +1,56 @@
+"""The doctor tries things: what it says works has worked, what is broken is named."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from helpers.command import run_tenor
+
+from tenor import doctor, environment
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    named = {name: tuple(re.match(r"[\w-]+", line).group() for line in lines) for name, lines in extras.items()}  # type: ignore[union-attr]
+    assert {name: found for name, found in named.items() if name != "dev"} == doctor.EXTRAS
+
+
+def test_the_command_really_starts_gloo() -> None:
+    got = run_tenor("doctor", "--json").ok().json
+    assert got["ok"] is True and got["broken"] == {}
+    assert got["backends"]["gloo"] == {"works": True, "detail": "a group of one process on loopback added up"}
+    assert set(got["backends"]) == {"gloo", "nccl", "mpi", "cuda"}
+    assert got["threads"]["compute"] >= 1 and got["machine"]["cores"] >= 1
+    assert all(got["versions"][name] for name in environment.CORE)
+    assert "all interfaces" in got["notes"][0]
+
+
+def test_a_person_reads_one_line_an_extra() -> None:
+    words = run_tenor("doctor").ok().stdout
+    for name in doctor.EXTRAS:
+        line = next(line for line in words.splitlines() if line.startswith(f"{name} "))
+        assert "present" in line or f"pip install 'tenor[{name}]'" in line
+    assert "torch threads" in words and "torchrun and mpirun open listeners on all interfaces" in words
+
+
+def test_a_broken_core_is_named_and_fails(tmp_path: Path) -> None:
+    (tmp_path / "safetensors.py").write_text("raise OSError('damaged library')")
+    finished = run_tenor("doctor", env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"})
+    assert finished.code == 1
+    assert "broken: OSError: damaged library" in finished.stdout
+    assert "the core is broken: safetensors" in finished.stderr
+
+
+def test_a_missing_extra_shows_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(doctor.EXTRAS, "dask", ("numpy", "no-such-distribution"))
+    extra = doctor._extra("dask")
+    assert extra == {"present": False, "missing": ["no-such-distribution"], "install": "pip install 'tenor[dask]'"}
+
+
+def test_a_back_end_that_dies_or_hangs_does_not_take_the_doctor_along() -> None:
+    died = doctor._try("no-such-back-end", 60)
+    assert died["works"] is False and "no-such-back-end" in died["detail"].lower()
+    assert doctor._try("gloo", 0.01) == {"works": False, "detail": "no answer within 0.01 s"}

@@ -1,0 +1,41 @@
+"""The environment names versions and the machine, and nothing private."""
+
+import getpass
+import json
+import os
+import platform
+import re
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tenor import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_core_is_what_the_project_depends_on() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert list(environment.CORE) == [re.match(r"[\w-]+", line).group() for line in project["dependencies"]]  # type: ignore[union-attr]
+
+
+def test_figures_agree_with_another_source() -> None:
+    got = environment.describe()
+    assert got["versions"]["numpy"] == metadata.version("numpy")
+    assert got["versions"]["python"] == platform.python_version()
+    assert got["machine"]["cores"] == len(psutil.Process().cpu_affinity())
+    assert got["machine"]["memory_gib"] == pytest.approx(psutil.virtual_memory().total / 2**30, abs=0.1)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", got["date"])
+
+
+def test_nothing_private_is_named() -> None:
+    text = json.dumps(environment.describe())
+    assert str(Path.home()) not in text.replace('"/"', "")
+    assert platform.node() not in text and os.sep + getpass.getuser() not in text
+
+
+def test_a_missing_distribution_is_none() -> None:
+    assert environment.version("no-such-distribution-anywhere") is None
