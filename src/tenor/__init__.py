@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tenor.bench.scenarios import bench
+    from tenor.bench.settings import BenchSettings
     from tenor.corpus.generation import GenerateSettings
     from tenor.corpus.synthetic import GenerateResult, generate
     from tenor.errors import TenorError
+    from tenor.evaluation.metrics import Metrics
+    from tenor.prediction.evaluate import evaluate
     from tenor.prediction.model import Prediction, SentimentModel, load
+    from tenor.prediction.settings import EvaluateSettings
     from tenor.preparation.job import prepare
     from tenor.preparation.result import PrepareResult
     from tenor.preparation.settings import PrepareSettings
@@ -22,8 +27,11 @@ if TYPE_CHECKING:
     from tenor.training.settings import TrainSettings
 
 _HOMES = {
+    "BenchSettings": "tenor.bench.settings",
+    "EvaluateSettings": "tenor.prediction.settings",
     "GenerateResult": "tenor.corpus.synthetic",
     "GenerateSettings": "tenor.corpus.generation",
+    "Metrics": "tenor.evaluation.metrics",
     "Prediction": "tenor.prediction.model",
     "PrepareResult": "tenor.preparation.result",
     "PrepareSettings": "tenor.preparation.settings",
@@ -31,6 +39,8 @@ _HOMES = {
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launch",
     "TrainSettings": "tenor.training.settings",
+    "bench": "tenor.bench.scenarios",
+    "evaluate": "tenor.prediction.evaluate",
     "generate": "tenor.corpus.synthetic",
     "load": "tenor.prediction.model",
     "prepare": "tenor.preparation.job",
@@ -38,8 +48,11 @@ _HOMES = {
 }
 
 __all__ = [
+    "BenchSettings",
+    "EvaluateSettings",
     "GenerateResult",
     "GenerateSettings",
+    "Metrics",
     "Prediction",
     "PrepareResult",
     "PrepareSettings",
@@ -48,6 +61,8 @@ __all__ = [
     "TrainResult",
     "TrainSettings",
     "__version__",
+    "bench",
+    "evaluate",
     "generate",
     "load",
     "prepare",

@@ -4,22 +4,114 @@ from __future__ import annotations
 
 import itertools
 
-ASPECTS = """
-sound picture screen battery fabric colour taste smell handle cable story acting plot service delivery packaging manual
-lens motor strap
-""".split()  # noqa: SIM905 - twenty quoted words would be less readable
+ASPECTS = [
+    "sound",
+    "picture",
+    "screen",
+    "battery",
+    "fabric",
+    "colour",
+    "taste",
+    "smell",
+    "handle",
+    "cable",
+    "story",
+    "acting",
+    "plot",
+    "service",
+    "delivery",
+    "packaging",
+    "manual",
+    "lens",
+    "motor",
+    "strap",
+]
 GOOD = ["good", "great", "lovely", "reliable", "comfortable", "sturdy", "delightful", "pleasant", "useful", "superb"]
 BAD = ["bad", "poor", "ugly", "flimsy", "uncomfortable", "faulty", "dreadful", "annoying", "useless", "terrible"]
 MILD = ("", "fairly ", "rather ", "quite ")
 STRONG = ("really ", "very ", "extremely ", "absolutely ")
-_SYLLABLES = """
-ba ce di fo gu ka le mi no pu ra se ti vo zu lan mer tis dor pel
-""".split()  # noqa: SIM905
-TALK = """
-the a it this that i we my our for with from on in to of and was had have after before when while box shop week month
-price order model size room kitchen car phone friend brother sister house table bought used opened put took came went
-gave found wanted needed second third another other new old
-""".split()  # noqa: SIM905
+_SYLLABLES = [
+    "ba",
+    "ce",
+    "di",
+    "fo",
+    "gu",
+    "ka",
+    "le",
+    "mi",
+    "no",
+    "pu",
+    "ra",
+    "se",
+    "ti",
+    "vo",
+    "zu",
+    "lan",
+    "mer",
+    "tis",
+    "dor",
+    "pel",
+]
+TALK = [
+    "the",
+    "a",
+    "it",
+    "this",
+    "that",
+    "i",
+    "we",
+    "my",
+    "our",
+    "for",
+    "with",
+    "from",
+    "on",
+    "in",
+    "to",
+    "of",
+    "and",
+    "was",
+    "had",
+    "have",
+    "after",
+    "before",
+    "when",
+    "while",
+    "box",
+    "shop",
+    "week",
+    "month",
+    "price",
+    "order",
+    "model",
+    "size",
+    "room",
+    "kitchen",
+    "car",
+    "phone",
+    "friend",
+    "brother",
+    "sister",
+    "house",
+    "table",
+    "bought",
+    "used",
+    "opened",
+    "put",
+    "took",
+    "came",
+    "went",
+    "gave",
+    "found",
+    "wanted",
+    "needed",
+    "second",
+    "third",
+    "another",
+    "other",
+    "new",
+    "old",
+]
 
 
 def opinions(positive: bool, strong: bool) -> list[str]:

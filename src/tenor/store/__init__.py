@@ -1,1 +1,1 @@
-"""Shards and manifest on disk, the memory-mapped reader, the order of batches, local staging copies."""
+"""Shards and manifest on disk, the memory-mapped reader, and the order of batches."""

@@ -45,3 +45,10 @@ def sync(path: Path) -> None:
 def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """The file with these bytes, through a power cut too."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+    sync(path.parent)
