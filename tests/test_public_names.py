@@ -7,7 +7,16 @@ import pytest
 
 import tenor
 
-PUBLIC = ["TenorError", "__version__"]
+PUBLIC = [
+    "Prediction",
+    "SentimentModel",
+    "TenorError",
+    "TrainResult",
+    "TrainSettings",
+    "__version__",
+    "load",
+    "train",
+]
 
 
 def test_the_public_names_are_these() -> None:

@@ -12,12 +12,30 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tenor.errors import TenorError
+    from tenor.prediction.model import Prediction, SentimentModel, load
+    from tenor.training.launch import TrainResult, train
+    from tenor.training.settings import TrainSettings
 
 _HOMES = {
+    "Prediction": "tenor.prediction.model",
+    "SentimentModel": "tenor.prediction.model",
     "TenorError": "tenor.errors",
+    "TrainResult": "tenor.training.launch",
+    "TrainSettings": "tenor.training.settings",
+    "load": "tenor.prediction.model",
+    "train": "tenor.training.launch",
 }
 
-__all__ = ["TenorError", "__version__"]
+__all__ = [
+    "Prediction",
+    "SentimentModel",
+    "TenorError",
+    "TrainResult",
+    "TrainSettings",
+    "__version__",
+    "load",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -63,4 +63,5 @@ class Stopped(TenorError):
 
     def __init__(self, signal_number: int, saved: str = "") -> None:
         super().__init__(f"stopped by signal {signal_number}", remedy=saved)
+        self.signal = signal_number
         self.exit_code = 128 + signal_number

@@ -1,28 +1,29 @@
-"""The scenarios by name. A scenario is a module with `contenders(settings, folder)`, loaded only when it is run."""
+"""The scenarios by name: one module each with `run(settings, progress) -> Result`, loaded only when it is wanted."""
 
 from __future__ import annotations
 
 import importlib
-import tempfile
-from pathlib import Path
+from typing import Protocol, cast
 
-from tenor.bench.core import Contender, Result, measure
+from tenor.bench.core import Result
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
 
-# name → the module with `def contenders(settings: BenchSettings, folder: Path) -> list[Contender]`;
-# `folder` is a temporary one for inputs and outputs, removed afterwards.
 SCENARIOS: dict[str, str] = {}
+
+
+class Scenario(Protocol):
+    """What a scenario's module offers."""
+
+    def run(self, settings: BenchSettings, progress: Progress) -> Result: ...
 
 
 def bench(scenario: str, settings: BenchSettings | None = None, progress: Progress = SILENT) -> Result:
     """Measure a scenario."""
     settings = settings or BenchSettings()
-    settings.worker_counts()  # refuse a wrong list before anything is prepared
+    _ = settings.worker_counts  # refuse a wrong list before anything is prepared
     if scenario not in SCENARIOS:
         raise UsageError(f"no scenario {scenario!r}", remedy=f"choose one of {', '.join(SCENARIOS)}")
-    module = importlib.import_module(SCENARIOS[scenario])
-    with tempfile.TemporaryDirectory(prefix="tenor-bench-") as folder:
-        contenders: list[Contender] = module.contenders(settings, Path(folder))
-        return measure(scenario, contenders, settings.repeats, settings.warmups, progress)
+    module = cast(Scenario, importlib.import_module(SCENARIOS[scenario]))
+    return module.run(settings, progress)

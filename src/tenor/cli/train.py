@@ -1,0 +1,28 @@
+"""`tenor train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenor.cli.command import command
+from tenor.cli.console import Console
+from tenor.cli.words import metrics_table
+from tenor.training.settings import TrainSettings
+
+
+@command(example="tenor train data --out run --cell gru --epochs 3 --workers 2", settings=TrainSettings)
+def train(
+    console: Console,
+    data: Annotated[Path, typer.Argument(help="A folder made by `tenor prepare`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
+    settings: TrainSettings,
+) -> None:
+    """Train a recurrent sentiment model, over as many workers as there are cores."""
+    import tenor
+
+    result = tenor.train(data, out, settings, progress=console.progress()).as_dict()
+    human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
+    console.result(result, f"{human}\n{metrics_table(result['test'] or result['valid'])}\nrun: {out}")

@@ -1,0 +1,1 @@
+"""Load a run folder and predict."""

@@ -1,0 +1,101 @@
+"""The order of batches: global batch k of an epoch is a pure function of (seed, epoch, k), whatever the workers.
+
+An epoch shuffles blocks of neighbouring rows, cuts the sequence into windows of many batches, shuffles each window,
+sorts it by length, cuts it into batches and shuffles those. So batches hold rows of like length (little padding),
+reading stays near-sequential on a corpus larger than memory, and any batch is found without walking to it. A corpus
+that fits one window is shuffled as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 4096  # rows that stay neighbours until their window is shuffled
+WINDOW = 1 << 18  # rows shuffled and sorted by length together
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The batches of every epoch over rows of the given lengths."""
+
+    lengths: NDArray[np.int32]
+    batch_size: int
+    seed: int
+    window: int = WINDOW
+    block: int = BLOCK
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def num_batches(self) -> int:
+        return -(-self.num_rows // self.batch_size)
+
+    @property
+    def _batches_a_window(self) -> int:
+        return max(1, self.window // self.batch_size)
+
+    @cached_property
+    def _window(self):  # type: ignore[no-untyped-def]
+        return lru_cache(maxsize=2)(self._arrange)
+
+    def batch(self, epoch: int, k: int) -> Rows:
+        """The rows of batch k, longest first."""
+        number, within = divmod(k, self._batches_a_window)
+        rows, starts = self._window(epoch, number)
+        start = starts[within]
+        batch: Rows = rows[start : start + self.batch_size]
+        return batch
+
+    def _arrange(self, epoch: int, number: int) -> tuple[Rows, Rows]:
+        """A window's rows sorted by falling length, and where each of its batches starts among them."""
+        span = self._batches_a_window * self.batch_size
+        rows = self._sequence(epoch, number * span, min((number + 1) * span, self.num_rows))
+        rng = np.random.Generator(np.random.Philox(key=[self.seed, (epoch << 32) + number + 1]))
+        rng.shuffle(rows)
+        rows = rows[np.argsort(-self.lengths[rows].astype(np.int64), kind="stable")]
+        starts = np.arange(0, len(rows), self.batch_size)
+        rng.shuffle(starts)
+        return rows, starts
+
+    def _sequence(self, epoch: int, start: int, stop: int) -> Rows:
+        """Rows at positions start…stop of the epoch's sequence of shuffled blocks."""
+        num_blocks = -(-self.num_rows // self.block)
+        blocks = np.random.Generator(np.random.Philox(key=[self.seed, epoch << 32])).permutation(num_blocks)
+        ends = np.cumsum(np.minimum(self.block, self.num_rows - blocks * self.block))
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        pieces = [np.arange(b * self.block, min((b + 1) * self.block, self.num_rows)) for b in blocks[first : last + 1]]
+        skipped = start - (int(ends[first - 1]) if first else 0)
+        return np.concatenate(pieces)[skipped : skipped + stop - start]
+
+
+def split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> list[slice]:
+    """Cut a batch, sorted by falling length, into one slice a worker whose padded tokens follow the shares.
+
+    A slice costs rows × its longest row. The smallest budget that places every row is found by bisection; a share
+    of 0 gives an empty slice.
+    """
+    shares = np.asarray(shares, dtype=np.float64) / np.sum(shares)
+    low, high = 0.0, 2.0 * float(lengths[0]) * (len(lengths) + 1) / float(shares.max())
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _cut(lengths, shares * middle)[-1] == len(lengths) else (middle, high)
+    ends = _cut(lengths, shares * high)
+    return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def _cut(lengths: NDArray[np.int32], budgets: NDArray[np.float64]) -> list[int]:
+    """Fill the workers' budgets one after another; where each one's slice ends."""
+    ends, at = [], 0
+    for budget in budgets:
+        if at < len(lengths):
+            at = min(len(lengths), at + int(budget / max(1, int(lengths[at]))))
+        ends.append(at)
+    return ends

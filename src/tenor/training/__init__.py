@@ -1,0 +1,1 @@
+"""The loop, schedule, checkpoints and launching; how workers agree lies in strategies/."""

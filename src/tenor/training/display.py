@@ -1,0 +1,53 @@
+"""What a person sees while training runs: one progress line, one table line an epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenor.progress import Progress
+
+_HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  seconds"
+
+
+class Display:
+    """Turns the workers' events into progress; keeps the final one as the result."""
+
+    def __init__(self, progress: Progress, workers: int) -> None:
+        self.progress, self.workers = progress, workers
+        self.result: dict[str, Any] = {}
+        self.samples = 0
+
+    def show(self, event: dict[str, Any]) -> None:
+        getattr(self, f"_{event['event']}")(event)
+
+    def _start(self, event: dict[str, Any]) -> None:
+        again = f", from step {event['step']:,}" if event["step"] else ""
+        self.progress.say(f"training on {event['rows']:,} rows with {event['workers']} worker(s){again}")
+        self.progress.say(_HEAD)
+        self.progress.start("train", event["total_steps"] - event["step"], "step")
+
+    def _step(self, event: dict[str, Any]) -> None:
+        self.samples += event["samples"]
+        loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
+        rate = event["samples"] / max(1e-9, sum(event["compute_seconds"]) / self.workers + min(event["wait_seconds"]))
+        note = f"epoch {event['epoch']}  loss {loss}  {rate:,.0f} samples/s"
+        self.progress.advance(1, note if event["step"] > 1 else "")
+
+    def _epoch(self, event: dict[str, Any]) -> None:
+        valid = event["valid"]
+        baseline = valid.get("majority_baseline", {})
+        self.progress.say(
+            f"{event['epoch']:>5}  {_number(event['train_loss']):>10}  {_number(valid.get('accuracy')):>9}  "
+            f"{_number(baseline.get('accuracy')):>8}  {_number(valid.get('f1_macro')):>8}  "
+            f"{_number(valid.get('auc')):>6}  {event['samples_per_s']:>9,.0f}  {event['seconds']:>7.1f}"
+        )
+
+    def _warning(self, event: dict[str, Any]) -> None:
+        self.progress.say(f"warning: {event['message']}")
+
+    def _end(self, event: dict[str, Any]) -> None:
+        self.result = {name: value for name, value in event.items() if name != "event"}
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,51 @@
+"""Batches made ahead of time in a thread, so that reading and padding never show in a step."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Ahead(Generic[T]):
+    """Iterate over make(start), make(start + 1), … up to stop, a few items ahead of the consumer. Use with `with`."""
+
+    def __init__(self, make: Callable[[int], T], start: int, stop: int, depth: int = 3) -> None:
+        self._items: queue.Queue[T | BaseException] = queue.Queue(depth)
+        self._cancelled = threading.Event()
+        self._range = range(start, stop)
+        self._make = make
+        self._thread = threading.Thread(target=self._produce, name="tenor-loader", daemon=True)
+
+    def __enter__(self) -> Iterator[T]:
+        self._thread.start()
+        return self._consume()
+
+    def __exit__(self, *_: object) -> None:
+        self._cancelled.set()
+        self._thread.join()
+
+    def _consume(self) -> Iterator[T]:
+        for _ in self._range:
+            item = self._items.get()
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def _produce(self) -> None:
+        for index in self._range:
+            try:
+                item: T | BaseException = self._make(index)
+            except Exception as error:  # handed to the consumer, who raises it
+                item = error
+            while not self._cancelled.is_set():
+                try:
+                    self._items.put(item, timeout=0.1)
+                    break
+                except queue.Full:
+                    continue
+            if self._cancelled.is_set() or isinstance(item, BaseException):
+                return

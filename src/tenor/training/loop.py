@@ -1,0 +1,199 @@
+"""The loop: one step after another, readable from top to bottom. A strategy plugs in; it never owns the loop."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tenor.errors import Stopped, TrainingError
+from tenor.models.batch import Batch
+from tenor.training.checkpoint import Checkpoint, weights_sha256
+from tenor.training.cursor import Cursor
+from tenor.training.group import Group
+from tenor.training.loader import Ahead
+from tenor.training.optimizers import Optimizer
+from tenor.training.schedule import Schedule
+from tenor.training.settings import TrainSettings
+from tenor.training.strategies.base import Strategy
+from tenor.training.tallies import Tallies
+from tenor.training.task import Task
+
+MAX_SKIPPED = 10  # steps in a row without a finite gradient before training gives up
+
+
+class Recorder(Protocol):
+    """What the loop tells the outside; only rank 0's writes."""
+
+    def log(self, event: dict[str, Any]) -> None: ...
+
+    def save(self, make: Callable[[], Checkpoint]) -> None: ...
+
+    def save_model(self, weights: dict[str, Tensor]) -> None: ...
+
+
+@dataclass
+class Loop:
+    """The parts of a training run, put together by the worker."""
+
+    task: Task
+    settings: TrainSettings
+    group: Group
+    strategy: Strategy
+    model: nn.Module
+    optimizer: Optimizer
+    schedule: Schedule
+    shares: NDArray[np.float64]
+    recorder: Recorder
+    signalled: Callable[[], int]  # the number of a signal that came, or 0
+    cursor: Cursor = field(default_factory=Cursor)
+    compute_seconds: float = 0.0  # of the last step
+    wait_seconds: float = 0.0
+
+    def run(self) -> None:
+        """Train to the end, or to a signal: then raise `Stopped` after a checkpoint."""
+        cursor = self.cursor
+        began = time.perf_counter() - cursor.seconds
+        while not cursor.is_finished:
+            with Ahead(self._load, cursor.batch, self.task.order.num_batches) as batches:
+                before = time.perf_counter()
+                for batch in batches:
+                    tallies = self._step(batch, before)
+                    before = time.perf_counter()
+                    cursor.seconds = before - began
+                    if tallies.signal:
+                        self.recorder.save(self.checkpoint)
+                        raise Stopped(tallies.signal, "saved a checkpoint; --resume goes on from it")
+                    if self._is_over(tallies):
+                        cursor.is_finished = True
+                        break
+                    if cursor.step % self.settings.checkpoint_steps == 0:
+                        self.recorder.save(self.checkpoint)
+            self._end_epoch()
+            cursor.seconds = time.perf_counter() - began
+            self.recorder.save(self.checkpoint)
+
+    def _load(self, k: int) -> Batch:
+        return self.task.load(self.cursor.epoch, k, self.group.rank, self.shares)
+
+    def _step(self, batch: Batch, before: float) -> Tallies:
+        """One global batch: compute, agree, check, apply. `before` is when the step before ended."""
+        began = time.perf_counter()
+        self.model.train()
+        loss, weight = self.strategy.compute(batch, self.task.objective)
+        own = self._tally(batch, loss, weight)
+        computed = time.perf_counter() - began
+        vector = own.pack(self.group.rank, self.group.size, self.compute_seconds, self.wait_seconds)
+        stats = self.strategy.exchange(vector)
+        tallies, compute_seconds, wait_seconds = Tallies.unpack(vector, self.group.size)
+        lr = self.schedule(self.cursor.step)
+        is_sound = self._clip() and math.isfinite(tallies.mean_loss)
+        if is_sound:
+            self.strategy.apply(lr)
+        self.compute_seconds, self.wait_seconds = computed, stats.wait_seconds
+        self.cursor.count(tallies, is_sound, time.perf_counter() - before)
+        self._give_up_on_nonsense()
+        self.recorder.log(
+            {
+                "event": "step",
+                "epoch": self.cursor.epoch + 1,
+                "step": self.cursor.step,
+                "loss": tallies.mean_loss if math.isfinite(tallies.mean_loss) else None,
+                "lr": lr,
+                "samples": round(tallies.samples),
+                "tokens": round(tallies.tokens),
+                "seconds": self.cursor.seconds,
+                "compute_seconds": compute_seconds,
+                "wait_seconds": wait_seconds,
+                "bytes_sent": stats.bytes_sent,
+            }
+        )
+        return tallies
+
+    def _tally(self, batch: Batch, loss: float, weight: float) -> Tallies:
+        came = self.signalled()
+        limit = self.settings.max_seconds
+        return Tallies(
+            loss=loss,
+            weight=weight,
+            samples=len(batch),
+            tokens=batch.num_tokens,
+            interrupted=float(came == signal.SIGINT),
+            terminated=float(came == signal.SIGTERM),
+            late=float(bool(limit) and self.cursor.seconds >= limit),
+        )
+
+    def _is_over(self, tallies: Tallies) -> bool:
+        limit = self.settings.max_steps
+        return tallies.late > 0 or bool(limit and self.cursor.step >= limit)
+
+    def _clip(self) -> bool:
+        """Scale the agreed gradient to the largest allowed norm; False where it is not finite."""
+        gradients = [gradient for _, gradient in self.optimizer.gradients()]
+        norm = float(torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients])))
+        limit = self.settings.clip
+        if limit and norm > limit:
+            for gradient in gradients:
+                gradient.mul_(limit / norm)
+        return math.isfinite(norm)
+
+    def _give_up_on_nonsense(self) -> None:
+        if self.cursor.skipped_in_a_row >= MAX_SKIPPED:
+            raise TrainingError(
+                f"loss or gradient was not finite in {MAX_SKIPPED} steps in a row, the last at step {self.cursor.step}",
+                remedy="lower --lr, or set --clip",
+            )
+
+    def _end_epoch(self) -> None:
+        """Validate, keep the best weights, and decide whether to go on; every rank decides the same."""
+        cursor = self.cursor
+        for table in self.optimizer.tables.values():
+            table.release()
+        valid = self.task.measure(self.model, "valid", self.group)
+        described = valid.as_dict() if valid else {}
+        score = valid.accuracy if valid else float(cursor.epoch)
+        if score > cursor.best or self.settings.keep == "last":
+            cursor.best, cursor.best_epoch, cursor.best_valid = score, cursor.epoch + 1, described
+            self.recorder.save_model(self.optimizer.weights)
+        train_loss = cursor.loss_sum / cursor.weight_sum if cursor.weight_sum else None
+        event = {"event": "epoch", "epoch": cursor.epoch + 1, "step": cursor.step, "seconds": cursor.seconds}
+        self.recorder.log({**event, "train_loss": train_loss, "valid": described, **cursor.rates})
+        cursor.end_epoch()
+        patience = self.settings.patience
+        is_stale = bool(patience) and cursor.epoch - cursor.best_epoch >= patience
+        cursor.is_finished |= is_stale or cursor.epoch >= self.settings.epochs
+
+    def checkpoint(self) -> Checkpoint:
+        tensors = {f"weights/{name}": weight for name, weight in self.optimizer.weights.items()}
+        tensors |= {f"state/{name}": value for name, value in self.optimizer.state_dict().items()}
+        return Checkpoint(self.cursor.step, tensors, {**vars(self.cursor), "applied": self.optimizer.step_count})
+
+    def restore(self, saved: Checkpoint) -> None:
+        values = dict(saved.values)
+        applied = int(values.pop("applied"))
+        self.cursor = Cursor(**values)
+        for name, weight in self.optimizer.weights.items():
+            weight.copy_(saved.tensors[f"weights/{name}"])
+        state = {name[len("state/") :]: value for name, value in saved.tensors.items() if name.startswith("state/")}
+        self.optimizer.load_state_dict(state, applied)
+
+    def summary(self) -> dict[str, Any]:
+        cursor = self.cursor
+        return {
+            "steps": cursor.step,
+            "epochs": cursor.epoch,
+            "seconds": cursor.seconds,
+            **cursor.rates,
+            "skipped_steps": cursor.skipped,
+            "kept_epoch": cursor.best_epoch,
+            "valid": cursor.best_valid,
+            "weights_sha256": weights_sha256(self.optimizer.weights),
+        }

@@ -1,0 +1,149 @@
+"""Local worker processes: started together, watched together, ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+from tenor.errors import WorkerError
+
+GRACE_SECONDS = 20.0  # for the rest to leave by themselves once one has failed or a signal came
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The worker that failed first, and how."""
+
+    rank: int
+    returncode: int
+    last_words: str
+
+    def as_error(self) -> WorkerError:
+        how = f"exit code {self.returncode}"
+        if self.returncode < 0:
+            how = f"killed by {signal.Signals(-self.returncode).name}"
+        said = f": {self.last_words}" if self.last_words else ""
+        return WorkerError(
+            f"worker {self.rank} on {os.uname().nodename} failed ({how}){said}",
+            remedy="go on from the last checkpoint with --resume, or let --max-restarts do it",
+        )
+
+
+class Workers:
+    """`size` processes with a rank each, meeting at a file in the scratch folder. Use with `with`."""
+
+    def __init__(self, scratch: Path, size: int, threads: int) -> None:
+        self.scratch, self.size, self.threads = scratch, size, threads
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.failed: Failure | None = None
+        self._previous: dict[int, Any] = {}
+        self._asked_to_stop = False
+
+    def __enter__(self) -> Workers:
+        for rank in range(self.size):
+            self.processes.append(self._start(rank))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(ValueError):  # not the main thread: signals are the caller's business
+                self._previous[number] = signal.signal(number, self._forward)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+
+    def _start(self, rank: int) -> subprocess.Popen[bytes]:
+        with self._words(rank).open("wb") as words:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tenor.training.worker", str(self.scratch / "job.json")],
+                stdin=subprocess.PIPE,  # its closing tells the worker that we are gone
+                stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+                stderr=words,
+                env=self._environment(rank),
+                start_new_session=True,  # Ctrl-C reaches the workers through us, once
+            )
+
+    def _environment(self, rank: int) -> dict[str, str]:
+        return {
+            **os.environ,
+            "TENOR_RANK": str(rank),
+            "TENOR_WORLD_SIZE": str(self.size),
+            "TENOR_RENDEZVOUS": f"file://{self.scratch}/rendezvous",
+            "OMP_NUM_THREADS": str(self.threads),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+
+    def _words(self, rank: int) -> Path:
+        return self.scratch / f"stderr-{rank}"
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        self._asked_to_stop = True
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(number)
+
+    def events(self) -> Iterator[bytes]:
+        """The lines rank 0 writes, until every worker has left or one has failed."""
+        stream = self.processes[0].stdout
+        assert stream is not None
+        os.set_blocking(stream.fileno(), False)
+        rest = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            while self._is_running():
+                if selector.select(timeout=0.1):
+                    rest = yield from _whole_lines(rest + _drain(stream))
+        yield from _whole_lines(rest + _drain(stream))
+
+    def _is_running(self) -> bool:
+        codes = [process.poll() for process in self.processes]
+        failed = [rank for rank, code in enumerate(codes) if code]
+        if failed:
+            self._note_failure(failed)
+            return False
+        return any(code is None for code in codes)
+
+    def _note_failure(self, failed: list[int]) -> None:
+        """Wait for the others to notice, then blame one that was killed before those that lost contact with it."""
+        deadline = time.monotonic() + (GRACE_SECONDS if self._asked_to_stop else 2.0)
+        while time.monotonic() < deadline and any(process.poll() is None for process in self.processes):
+            time.sleep(0.02)
+        codes = {rank: code for rank, process in enumerate(self.processes) if (code := process.poll())}
+        killed = [rank for rank in codes if codes[rank] < 0]
+        crashed = [rank for rank in codes if not (self.scratch / f"error-{rank}.json").exists()]
+        rank = next(iter([*killed, *crashed, *failed]))
+        self.failed = Failure(rank, codes[rank], _last_words(self._words(rank)))
+
+    def failure(self) -> Failure | None:
+        return self.failed
+
+
+def _drain(stream: IO[bytes]) -> bytes:
+    return stream.read() or b""
+
+
+def _whole_lines(data: bytes) -> Generator[bytes, None, bytes]:
+    *lines, rest = data.split(b"\n")
+    yield from lines
+    return rest
+
+
+def _last_words(file: Path) -> str:
+    lines = [line for line in file.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else ""

@@ -1,0 +1,81 @@
+"""How to train: every field is an option of `tenor train`, a TOML key and a Python argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tenor.errors import UsageError
+from tenor.settings import check, setting
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    task: str = setting("reviews", "What is learned.", ("reviews",))
+    cell: str = setting("lstm", "Recurrent cell.", ("lstm", "gru", "rnn"))
+    embedding_dim: int = setting(100, "Width of the word vectors.")
+    hidden: int = setting(128, "Width of the recurrent state, per direction.")
+    layers: int = setting(1, "Recurrent layers.")
+    bidirectional: bool = setting(False, "Read each review backwards as well.")
+    pooling: str = setting("max", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
+    dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
+    word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
+
+    epochs: int = setting(3, "Passes over the training rows.")
+    batch_size: int = setting(64, "The global batch: rows in one step, over all workers.")
+    optimizer: str = setting("adam", "Update rule.", ("adam", "sgd", "adagrad"))
+    lr: float = setting(2e-3, "Peak learning rate, chosen for --reference-batch where that is given.")
+    momentum: float = setting(0.9, "Momentum of sgd.")
+    weight_decay: float = setting(0.0, "Weight decay.")
+    clip: float = setting(1.0, "Largest norm of the global gradient; 0 for none.")
+    decay: str = setting("linear", "How the rate falls after warm-up.", ("linear", "cosine", "none"))
+    warmup_epochs: float = setting(0.25, "Epochs over which the rate rises.")
+    reference_batch: int = setting(0, "The batch the rate was chosen for; 0: this one.")
+    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "none"))
+    loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
+    class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
+    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64"))
+    patience: int = setting(0, "Stop after so many epochs without a better validation accuracy; 0: never.")
+    keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
+
+    workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
+    threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
+    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce"))
+    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo"))
+    shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
+    timeout: float = setting(1800.0, "Seconds before a silent worker counts as lost.")
+
+    checkpoint_steps: int = setting(500, "Steps between checkpoints; one is also saved after each epoch.")
+    keep_checkpoints: int = setting(2, "Checkpoints kept.")
+    resume: bool = setting(False, "Go on from the newest valid checkpoint in --out.")
+    max_restarts: int = setting(0, "How often a lost worker may restart the run from its last checkpoint.")
+    max_seconds: float = setting(0.0, "End training after so many seconds; 0: by epochs alone.")
+    max_steps: int = setting(0, "End training after so many steps; 0: by epochs alone.")
+    seed: int = setting(0, "Fixes weights, order and masks.")
+
+    def __post_init__(self) -> None:
+        check(self)
+        positive = (
+            "embedding_dim",
+            "hidden",
+            "layers",
+            "epochs",
+            "batch_size",
+            "lr",
+            "keep_checkpoints",
+            "checkpoint_steps",
+            "timeout",
+        )
+        for name in positive:
+            if not getattr(self, name) > 0:
+                raise _wrong(name, getattr(self, name), "give a number above 0")
+        for name in ("dropout", "word_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
+        if self.seed < 0:
+            raise _wrong("seed", self.seed, "give 0 or a positive whole number")
+        if self.workers != "auto" and not (self.workers.isdecimal() and int(self.workers) > 0):
+            raise _wrong("workers", self.workers, "give 'auto' or a number above 0")
+
+
+def _wrong(name: str, value: object, remedy: str) -> UsageError:
+    return UsageError(f"--{name.replace('_', '-')} cannot be {value}", remedy=remedy)
