@@ -8,13 +8,24 @@ import pytest
 import tenor
 
 PUBLIC = [
+    "BenchSettings",
+    "EvaluateSettings",
+    "GenerateResult",
+    "GenerateSettings",
+    "Metrics",
     "Prediction",
+    "PrepareResult",
+    "PrepareSettings",
     "SentimentModel",
     "TenorError",
     "TrainResult",
     "TrainSettings",
     "__version__",
+    "bench",
+    "evaluate",
+    "generate",
     "load",
+    "prepare",
     "train",
 ]
 

@@ -1,13 +1,16 @@
 """A scenario that does no work but has the shape of one."""
 
+from pathlib import Path
+
 from tenor.bench.core import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
 from tenor.progress import Progress
 
 
-def run(settings: BenchSettings, progress: Progress) -> Result:
+def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
+    assert folder.is_dir()
     contenders = [
         Contender(f"workers-{count}", lambda n=count: {"samples_per_s": 100.0 * n}, {"workers": count})
-        for count in settings.worker_counts
+        for count in settings.worker_counts()
     ]
     return measure("fake", contenders, settings.repeats, settings.warmups, progress)

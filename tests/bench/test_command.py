@@ -51,6 +51,6 @@ def test_every_scenario_can_be_run(name: str) -> None:
 
 
 def test_workers_are_numbers() -> None:
-    assert BenchSettings(workers="1, 2,8").worker_counts == (1, 2, 8)
+    assert BenchSettings(workers="1, 2,8").worker_counts() == (1, 2, 8)
     with pytest.raises(UsageError, match="--workers"):
-        _ = BenchSettings(workers="").worker_counts
+        BenchSettings(workers="").worker_counts()

@@ -1,29 +1,28 @@
-"""The scenarios by name: one module each with `run(settings, progress) -> Result`, loaded only when it is wanted."""
+"""The scenarios by name. A scenario is a module with a function `run`, loaded only when it is asked for."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Protocol, cast
+import tempfile
+from pathlib import Path
 
 from tenor.bench.core import Result
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
 
-SCENARIOS: dict[str, str] = {}
-
-
-class Scenario(Protocol):
-    """What a scenario's module offers."""
-
-    def run(self, settings: BenchSettings, progress: Progress) -> Result: ...
+# name → the module with `def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result`, which measures
+# with `core.measure`; `folder` is a temporary one for inputs and outputs, removed afterwards.
+SCENARIOS = {"scaling": "tenor.bench.scaling"}
 
 
 def bench(scenario: str, settings: BenchSettings | None = None, progress: Progress = SILENT) -> Result:
     """Measure a scenario."""
     settings = settings or BenchSettings()
-    _ = settings.worker_counts  # refuse a wrong list before anything is prepared
+    settings.worker_counts()  # refuse a wrong list before anything is prepared
     if scenario not in SCENARIOS:
         raise UsageError(f"no scenario {scenario!r}", remedy=f"choose one of {', '.join(SCENARIOS)}")
-    module = cast(Scenario, importlib.import_module(SCENARIOS[scenario]))
-    return module.run(settings, progress)
+    module = importlib.import_module(SCENARIOS[scenario])
+    with tempfile.TemporaryDirectory(prefix="tenor-bench-") as folder:
+        result: Result = module.run(settings, Path(folder), progress)
+        return result

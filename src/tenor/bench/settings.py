@@ -15,9 +15,7 @@ class BenchSettings:
     workers: str = setting("1,2", "Numbers of workers to compare, with commas between.")
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
-    seed: int = setting(0, "Seed of everything random.")
 
-    @property
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""
         try:

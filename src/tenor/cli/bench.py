@@ -11,7 +11,7 @@ import typer
 from tenor.bench.settings import BenchSettings
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
-from tenor.files import write_atomically
+from tenor.store.atomic import write_bytes
 
 
 @command(example="tenor bench scaling --workers 1,2 --repeats 3", settings=BenchSettings)
@@ -26,7 +26,7 @@ def bench(
 
     result = scenarios.bench(scenario, settings, console.progress())
     if out is not None:
-        write_atomically(out, (json.dumps(result.as_dict(), indent=1) + "\n").encode())
+        write_bytes(out, (json.dumps(result.as_dict(), indent=1) + "\n").encode())
     machine = result.environment["machine"]
     where = f"{machine['processor']}, {machine['cores']} cores, {result.environment['date']}"
     console.result(result.as_dict(), f"{table(*core.table(result))}\n\n{where}")

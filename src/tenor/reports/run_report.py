@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
-from tenor.files import write_atomically
 from tenor.reports import page, plots
 from tenor.reports.run_data import RunData, number, read_run
+from tenor.store.atomic import write_bytes
 
 _MEASURES = (("accuracy", "Accuracy"), ("f1_macro", "Macro F1"), ("f1_weighted", "Weighted F1"), ("auc", "AUC"))
 
@@ -20,7 +20,7 @@ def write_report(run: Path, out: Path, scaling: Sequence[dict[str, Any]] = ()) -
     document = render(read_run(Path(run)), scaling)
     out = Path(out)
     try:
-        write_atomically(out, document.encode())
+        write_bytes(out, document.encode())
     except OSError as error:
         raise RunError(
             f"cannot write the report: {error.strerror}", where=out, remedy="choose another --out"

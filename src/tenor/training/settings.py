@@ -40,7 +40,8 @@ class TrainSettings:
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
     strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce"))
-    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo"))
+    device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
+    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
     timeout: float = setting(1800.0, "Seconds before a silent worker counts as lost.")
 
