@@ -8,14 +8,9 @@ from tenor.progress import Progress
 
 
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
-    (folder / "input").write_text("prepared")
-
-    def contender(workers: int) -> Contender:
-        def work() -> dict[str, float]:
-            assert (folder / "input").read_text() == "prepared"
-            return {"samples_per_s": 100.0 * workers}
-
-        return Contender(f"{workers} workers", work, {"workers": workers})
-
-    contenders = [contender(workers) for workers in settings.worker_counts()]
+    assert folder.is_dir()
+    contenders = [
+        Contender(f"workers-{count}", lambda n=count: {"samples_per_s": 100.0 * n}, {"workers": count})
+        for count in settings.worker_counts()
+    ]
     return measure("fake", contenders, settings.repeats, settings.warmups, progress)
