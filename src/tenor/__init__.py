@@ -11,29 +11,61 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tenor.bench.scenarios import bench
+    from tenor.bench.settings import BenchSettings
+    from tenor.corpus.generation import GenerateSettings
+    from tenor.corpus.synthetic import GenerateResult, generate
     from tenor.errors import TenorError
+    from tenor.evaluation.metrics import Metrics
+    from tenor.prediction.evaluate import evaluate
     from tenor.prediction.model import Prediction, SentimentModel, load
+    from tenor.prediction.settings import EvaluateSettings
+    from tenor.preparation.job import prepare
+    from tenor.preparation.result import PrepareResult
+    from tenor.preparation.settings import PrepareSettings
     from tenor.training.launch import TrainResult, train
     from tenor.training.settings import TrainSettings
 
 _HOMES = {
+    "BenchSettings": "tenor.bench.settings",
+    "EvaluateSettings": "tenor.prediction.settings",
+    "GenerateResult": "tenor.corpus.synthetic",
+    "GenerateSettings": "tenor.corpus.generation",
+    "Metrics": "tenor.evaluation.metrics",
     "Prediction": "tenor.prediction.model",
+    "PrepareResult": "tenor.preparation.result",
+    "PrepareSettings": "tenor.preparation.settings",
     "SentimentModel": "tenor.prediction.model",
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launch",
     "TrainSettings": "tenor.training.settings",
+    "bench": "tenor.bench.scenarios",
+    "evaluate": "tenor.prediction.evaluate",
+    "generate": "tenor.corpus.synthetic",
     "load": "tenor.prediction.model",
+    "prepare": "tenor.preparation.job",
     "train": "tenor.training.launch",
 }
 
 __all__ = [
+    "BenchSettings",
+    "EvaluateSettings",
+    "GenerateResult",
+    "GenerateSettings",
+    "Metrics",
     "Prediction",
+    "PrepareResult",
+    "PrepareSettings",
     "SentimentModel",
     "TenorError",
     "TrainResult",
     "TrainSettings",
     "__version__",
+    "bench",
+    "evaluate",
+    "generate",
     "load",
+    "prepare",
     "train",
 ]
 

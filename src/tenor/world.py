@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,7 +80,24 @@ def _read(launcher: str, environ: Mapping[str, str]) -> World:
         local_size = int(environ.get(names[3], max(1, local_rank + 1)))
     except ValueError as error:
         raise UsageError(f"{launcher} left a variable that is no number: {error}", remedy="unset it") from error
-    rendezvous = environ.get("TENOR_RENDEZVOUS", "")
-    if not rendezvous and "MASTER_ADDR" in environ:
-        rendezvous = f"tcp://{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', '29500')}"
-    return World(rank, size, local_rank, local_size, socket.gethostname(), launcher, rendezvous)
+    return World(rank, size, local_rank, local_size, socket.gethostname(), launcher, _rendezvous(launcher, environ))
+
+
+def _rendezvous(launcher: str, environ: Mapping[str, str]) -> str:
+    """Where the ranks meet; under SLURM the first host of the step, at a port that the job's number chooses."""
+    if "TENOR_RENDEZVOUS" in environ:
+        return environ["TENOR_RENDEZVOUS"]
+    if "MASTER_ADDR" in environ:
+        return f"tcp://{environ['MASTER_ADDR']}:{environ.get('MASTER_PORT', '29500')}"
+    hosts = environ.get("SLURM_STEP_NODELIST", "")
+    if launcher == "slurm" and hosts:
+        return f"tcp://{first_host(hosts)}:{20_000 + int(environ.get('SLURM_JOB_ID', '0')) % 10_000}"
+    return ""
+
+
+def first_host(hosts: str) -> str:
+    """`gpu[07-09,12],login1` → `gpu07`."""
+    found = re.match(r"([^,\[]+)(?:\[(\w+)[^\]]*\]([^,]*))?", hosts)
+    if found is None:
+        raise UsageError(f"cannot read the host list {hosts!r}", remedy="set MASTER_ADDR and MASTER_PORT")
+    return "".join(part or "" for part in found.groups())

@@ -5,10 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tenor.bench.core import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
+from tenor.corpus.generation import GenerateSettings
+from tenor.corpus.synthetic import generate
+from tenor.preparation.job import prepare
 from tenor.progress import SILENT, Progress
 from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
@@ -16,34 +20,23 @@ from tenor.training.settings import TrainSettings
 STEPS = 60
 
 
-def run(settings: BenchSettings, progress: Progress) -> Result:
+def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     """Generate reviews, prepare them once, and train on them with each number of workers."""
-    from tenor.corpus.synthetic import GenerateSettings, generate
-    from tenor.preparation.prepare import prepare
-
-    with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
-        raw, data = Path(scratch) / "reviews.jsonl", Path(scratch) / "data"
-        generate(raw, GenerateSettings(rows=20_000, seed=settings.seed))
-        prepare([raw], data)
-        return compare_workers(
-            data, TrainSettings(seed=settings.seed), settings.worker_counts, settings.repeats, progress
-        )
+    raw, data = folder / "reviews.jsonl", folder / "data"
+    generate(raw, GenerateSettings(rows=20_000))
+    prepare([raw], data)
+    return compare_workers(data, TrainSettings(), settings, progress)
 
 
 def compare_workers(
-    data: Path,
-    settings: TrainSettings,
-    workers: tuple[int, ...],
-    repeats: int,
-    progress: Progress = SILENT,
-    warmups: int = 0,
+    data: Path, training: TrainSettings, settings: BenchSettings, progress: Progress = SILENT
 ) -> Result:
     """Samples a second with each number of workers, in turns; efficiency is against the first of them."""
     contenders = [
-        Contender(f"workers-{count}", lambda n=count: _stretch(data, settings, n), {"workers": count})
-        for count in workers
+        Contender(f"workers-{count}", partial(_stretch, data, training, count), {"workers": count})
+        for count in settings.worker_counts()
     ]
-    result = measure("scaling", contenders, repeats, warmups, progress)
+    result = measure("scaling", contenders, settings.repeats, settings.warmups, progress)
     first = result.rows[0]
     for row in result.rows:
         row["speed_up"] = row["samples_per_s"] / first["samples_per_s"]

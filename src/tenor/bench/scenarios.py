@@ -1,4 +1,4 @@
-"""The scenarios by name. A scenario is a module with `contenders(settings, folder)`, loaded only when it is run."""
+"""The scenarios by name. A scenario is a module with a function `run`, loaded only when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import importlib
 import tempfile
 from pathlib import Path
 
-from tenor.bench.core import Contender, Result, measure
+from tenor.bench.core import Result
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
 
-# name → the module with `def contenders(settings: BenchSettings, folder: Path) -> list[Contender]`;
-# `folder` is a temporary one for inputs and outputs, removed afterwards.
-SCENARIOS: dict[str, str] = {}
+# name → the module with `def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result`, which measures
+# with `core.measure`; `folder` is a temporary one for inputs and outputs, removed afterwards.
+SCENARIOS = {"scaling": "tenor.bench.scaling"}
 
 
 def bench(scenario: str, settings: BenchSettings | None = None, progress: Progress = SILENT) -> Result:
@@ -24,5 +24,5 @@ def bench(scenario: str, settings: BenchSettings | None = None, progress: Progre
         raise UsageError(f"no scenario {scenario!r}", remedy=f"choose one of {', '.join(SCENARIOS)}")
     module = importlib.import_module(SCENARIOS[scenario])
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as folder:
-        contenders: list[Contender] = module.contenders(settings, Path(folder))
-        return measure(scenario, contenders, settings.repeats, settings.warmups, progress)
+        result: Result = module.run(settings, Path(folder), progress)
+        return result

@@ -10,7 +10,7 @@ import typer
 from tenor import __version__
 
 # The order of `tenor --help` is the way the data goes.
-COMMANDS = ("train", "doctor")
+COMMANDS = ("demo", "generate", "prepare", "train", "evaluate", "predict", "bench", "report", "doctor")
 
 
 def _print_version(wanted: bool) -> None:

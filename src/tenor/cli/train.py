@@ -22,7 +22,10 @@ def train(
 ) -> None:
     """Train a recurrent sentiment model, over as many workers as there are cores."""
     import tenor
+    from tenor.world import detect
 
     result = tenor.train(data, out, settings, progress=console.progress()).as_dict()
+    if not detect().is_first:  # one of many that a launcher started: rank 0 speaks for all
+        return
     human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
     console.result(result, f"{human}\n{metrics_table(result['test'] or result['valid'])}\nrun: {out}")

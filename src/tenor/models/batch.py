@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -21,6 +22,12 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def to(self, device: torch.device) -> Batch:
+        if device.type == "cpu":
+            return self
+        moved = {name: getattr(self, name).to(device) for name in ("tokens", "lengths", "labels")}
+        return replace(self, rows=None if self.rows is None else self.rows.to(device), **moved)
 
     @property
     def num_tokens(self) -> int:

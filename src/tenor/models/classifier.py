@@ -74,7 +74,8 @@ class RecurrentClassifier(nn.Module):
         """One mask a sample and layer, the same at every time step."""
         if not self.training or self.spec.dropout == 0.0:
             return states
-        return states * dropout_mask(batch.keys, stream, states.shape[2], self.spec.dropout, states.dtype)
+        mask = dropout_mask(batch.keys, stream, states.shape[2], self.spec.dropout, states.dtype)
+        return states * mask.to(states.device)
 
 
 def initialise(model: RecurrentClassifier, seed: int) -> None:

@@ -28,7 +28,8 @@ def probabilities(model: nn.Module, tokens: NDArray[np.int32], lengths: NDArray[
         labels=torch.zeros(len(lengths), dtype=torch.int64),
         keys=np.zeros(len(lengths), dtype=np.uint64),
     )
-    logits = model(batch)
+    device = next(model.parameters()).device
+    logits = model(batch.to(device))
     result = logits.sigmoid() if logits.dim() == 1 else logits.softmax(1)
-    scores: NDArray[np.float32] = result.float().numpy()
+    scores: NDArray[np.float32] = result.float().cpu().numpy()
     return scores

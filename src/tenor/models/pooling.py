@@ -11,12 +11,12 @@ from torch import Tensor
 
 def reverse_index(lengths: Tensor, time: int) -> Tensor:
     """(time, batch, 1): an index that reverses each row within its own length and leaves padding; its own inverse."""
-    steps = torch.arange(time)[:, None]
+    steps = torch.arange(time, device=lengths.device)[:, None]
     return torch.where(steps < lengths, lengths - 1 - steps, steps)[:, :, None]
 
 
 def _real(states: Tensor, lengths: Tensor) -> Tensor:
-    return (torch.arange(len(states))[:, None] < lengths)[:, :, None]  # (time, batch, 1)
+    return (torch.arange(len(states), device=lengths.device)[:, None] < lengths)[:, :, None]  # (time, batch, 1)
 
 
 def _max(states: Tensor, lengths: Tensor, bidirectional: bool) -> Tensor:

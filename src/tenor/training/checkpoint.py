@@ -16,7 +16,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from tenor.files import write_atomically
+from tenor.store.atomic import write_bytes
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> None:
     folder.mkdir(exist_ok=True)
-    data = save_tensors({name: tensor.contiguous() for name, tensor in checkpoint.tensors.items()})
+    data = save_tensors({name: tensor.cpu().contiguous() for name, tensor in checkpoint.tensors.items()})
     stem = folder / f"step-{checkpoint.step:010d}"
-    write_atomically(stem.with_suffix(".safetensors"), data)
+    write_bytes(stem.with_suffix(".safetensors"), data)
     index = {"step": checkpoint.step, "sha256": hashlib.sha256(data).hexdigest(), "values": checkpoint.values}
-    write_atomically(stem.with_suffix(".json"), json.dumps(index).encode())
+    write_bytes(stem.with_suffix(".json"), json.dumps(index).encode())
     _prune(folder, keep)
 
 
@@ -71,7 +71,7 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     """A hash of names, shapes, types and bytes, in the order of the names."""
     total = hashlib.sha256()
     for name in sorted(weights):
-        tensor = weights[name].detach().contiguous()
+        tensor = weights[name].detach().cpu().contiguous()
         total.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
         total.update(tensor.numpy().tobytes())
     return total.hexdigest()

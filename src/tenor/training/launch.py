@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from tenor.training.display import Display
 from tenor.training.job import Job
 from tenor.training.processes import Workers
 from tenor.training.settings import TrainSettings
-from tenor.world import detect
+from tenor.world import World, detect
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class TrainResult:
 
 
 def train(
-    data: str | Path,
-    out: str | Path,
-    settings: TrainSettings | None = None,
-    progress: Progress = SILENT,
+    data: str | Path, out: str | Path, settings: TrainSettings | None = None, progress: Progress = SILENT
 ) -> TrainResult:
     """Train a model on prepared `data` and leave it, with all that belongs to it, in the folder `out`.
+
+    Starts `settings.workers` processes on this machine, unless torchrun, mpirun or SLURM started this process: then
+    it is one of theirs, and every one of them calls this function with the same arguments.
 
     >>> tenor.train("data", "run", tenor.TrainSettings(cell="gru", epochs=3))  # doctest: +SKIP
     """
@@ -46,9 +47,7 @@ def train(
     job = Job(str(folder.resolve()), str(run.resolve()), settings, settings.resume)
     world = detect()
     if world.launcher not in ("none", "tenor"):
-        from tenor.training.worker import train_under_launcher
-
-        return TrainResult(run, train_under_launcher(world, job, progress))
+        return TrainResult(run, _train_as_one_of(world, job, progress))
     verify_data(folder)
     claim(run, settings.resume)
     return TrainResult(run, _supervise(job, num_workers(settings), progress))
@@ -73,19 +72,19 @@ def num_threads(settings: TrainSettings, workers: int) -> int:
 
 def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end; after a loss start them again from the last checkpoint, as often as allowed."""
-    for restarts in range(job.settings.max_restarts + 1):
+    limit = job.settings.max_restarts
+    for restarts in range(limit + 1):
         display = Display(progress, size)
         try:
             _run_once(job, size, display)
+            return {**display.result, "restarts": restarts}
         except WorkerError as error:
-            if restarts == job.settings.max_restarts:
+            if restarts == limit:
                 raise
-            progress.say(f"{error.what}; restart {restarts + 1} of {job.settings.max_restarts}")
+            progress.say(f"{error.what}; restart {restarts + 1} of {limit}")
             job = replace(job, resume=True)
-            continue
         finally:
             progress.finish()
-        return {**display.result, "restarts": restarts}
     raise AssertionError("the loop returns or raises")
 
 
@@ -96,18 +95,45 @@ def _run_once(job: Job, size: int, display: Display) -> None:
         with Workers(folder, size, num_threads(job.settings, size)) as workers:
             for line in workers.events():
                 display.show(json.loads(line))
-            failure = workers.failure()
+            failure = workers.failed
         if failure is not None:
             raise _named(folder, failure.rank) or failure.as_error()
 
 
 def _named(folder: Path, rank: int) -> TenorError | None:
-    """The error a worker wrote down before it left, raised again here as what it was."""
+    """The error a worker wrote down before it left, as what it was."""
     file = folder / f"error-{rank}.json"
     if not file.exists():
         return None
     told = json.loads(file.read_text("utf-8"))
     if told["kind"] == "Stopped":
-        return errors.Stopped(int(told["signal"]), told["remedy"])
+        return errors.Stopped(told["signal"], told["remedy"])
     kind: type[TenorError] = getattr(errors, told["kind"])
-    return kind(told["what"], where=told["where"], remedy=told["remedy"])
+    error = TenorError.__new__(kind)
+    TenorError.__init__(error, told["what"], where=told["where"], remedy=told["remedy"])
+    return error
+
+
+def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, Any]:
+    """Train as the rank that torchrun, mpirun or SLURM gave this process."""
+    import torch
+
+    from tenor.training.rank import train_as
+    from tenor.training.worker import listen
+
+    asked, size = job.settings.workers, world.size
+    if asked not in ("auto", str(size)):
+        remedy = "leave --workers away: the launcher says how many"
+        raise UsageError(f"--workers {asked}, but {world.launcher} started {size}", remedy=remedy)
+    restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    job = replace(job, resume=job.resume or restarted)
+    if world.local_rank == 0:
+        verify_data(Path(job.data))
+    if world.is_first:
+        claim(Path(job.out), job.resume)
+    torch.set_num_threads(num_threads(job.settings, world.local_size))
+    display = Display(progress, size)
+    try:
+        return {**train_as(world, job, display.show, listen()), "restarts": 0}
+    finally:
+        progress.finish()

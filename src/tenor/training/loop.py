@@ -7,20 +7,22 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from tenor.errors import Stopped, TrainingError
+from tenor.evaluation.metrics import Metrics
 from tenor.models.batch import Batch
 from tenor.training.checkpoint import Checkpoint, weights_sha256
 from tenor.training.cursor import Cursor
-from tenor.training.group import Group
+from tenor.training.groups import Group
 from tenor.training.loader import Ahead
 from tenor.training.optimizers import Optimizer
+from tenor.training.recorder import Recorder
 from tenor.training.schedule import Schedule
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.base import Strategy
@@ -28,16 +30,6 @@ from tenor.training.tallies import Tallies
 from tenor.training.task import Task
 
 MAX_SKIPPED = 10  # steps in a row without a finite gradient before training gives up
-
-
-class Recorder(Protocol):
-    """What the loop tells the outside; only rank 0's writes."""
-
-    def log(self, event: dict[str, Any]) -> None: ...
-
-    def save(self, make: Callable[[], Checkpoint]) -> None: ...
-
-    def save_model(self, weights: dict[str, Tensor]) -> None: ...
 
 
 @dataclass
@@ -54,6 +46,7 @@ class Loop:
     shares: NDArray[np.float64]
     recorder: Recorder
     signalled: Callable[[], int]  # the number of a signal that came, or 0
+    device: torch.device
     cursor: Cursor = field(default_factory=Cursor)
     compute_seconds: float = 0.0  # of the last step
     wait_seconds: float = 0.0
@@ -88,7 +81,7 @@ class Loop:
         """One global batch: compute, agree, check, apply. `before` is when the step before ended."""
         began = time.perf_counter()
         self.model.train()
-        loss, weight = self.strategy.compute(batch, self.task.objective)
+        loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
         computed = time.perf_counter() - began
         vector = own.pack(self.group.rank, self.group.size, self.compute_seconds, self.wait_seconds)
@@ -159,7 +152,7 @@ class Loop:
             table.release()
         valid = self.task.measure(self.model, "valid", self.group)
         described = valid.as_dict() if valid else {}
-        score = valid.accuracy if valid else float(cursor.epoch)
+        score = _score(valid, cursor.epoch)
         if score > cursor.best or self.settings.keep == "last":
             cursor.best, cursor.best_epoch, cursor.best_valid = score, cursor.epoch + 1, described
             self.recorder.save_model(self.optimizer.weights)
@@ -197,3 +190,10 @@ class Loop:
             "valid": cursor.best_valid,
             "weights_sha256": weights_sha256(self.optimizer.weights),
         }
+
+
+def _score(valid: Metrics | None, epoch: int) -> float:
+    """What makes weights better: AUC, which wavers less than accuracy on few rows; without validation, being later."""
+    if valid is None:
+        return float(epoch)
+    return valid.accuracy if valid.auc is None else valid.auc

@@ -23,7 +23,7 @@ class Objective:
 
     def __call__(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The weighted sum of losses and the sum of weights."""
-        weights = self.class_weights.to(logits.dtype)[labels]
+        weights = self.class_weights.to(logits)[labels]
         return (self.per_sample(logits, labels) * weights).sum(), weights.sum()
 
 

@@ -130,9 +130,6 @@ class Workers:
         rank = next(iter([*killed, *crashed, *failed]))
         self.failed = Failure(rank, codes[rank], _last_words(self._words(rank)))
 
-    def failure(self) -> Failure | None:
-        return self.failed
-
 
 def _drain(stream: IO[bytes]) -> bytes:
     return stream.read() or b""

@@ -20,7 +20,7 @@ from tenor.models.masks import sample_keys, uniform
 from tenor.store.manifest import Manifest
 from tenor.store.order import Order, split
 from tenor.store.reader import open_split
-from tenor.training.group import Group
+from tenor.training.groups import Group
 from tenor.training.losses import balanced_weights, make_objective
 from tenor.training.settings import TrainSettings
 

@@ -14,7 +14,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from tenor.environment import describe
-from tenor.files import write_atomically
+from tenor.store.atomic import write_bytes
 
 CHECKPOINTS = "checkpoints"
 
@@ -30,7 +30,7 @@ class RunFolder:
         self._write("config.json", config)
         self._write("environment.json", {**describe(), "threads": torch.get_num_threads()})
         if vocabulary is not None:
-            write_atomically(self.path / "vocab.json", vocabulary.read_bytes())
+            write_bytes(self.path / "vocab.json", vocabulary.read_bytes())
 
     def log(self, event: Mapping[str, Any]) -> None:
         with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
@@ -41,11 +41,11 @@ class RunFolder:
         log = self.path / "metrics.jsonl"
         events = log.read_text("utf-8").splitlines() if log.exists() else []
         kept = [line for line in events if _is_before(line, step)]
-        write_atomically(log, "".join(line + "\n" for line in kept).encode())
+        write_bytes(log, "".join(line + "\n" for line in kept).encode())
 
     def save_model(self, weights: Mapping[str, Tensor]) -> None:
-        data = save_tensors({name: tensor.contiguous() for name, tensor in weights.items()})
-        write_atomically(self.path / "model.safetensors", data)
+        data = save_tensors({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
+        write_bytes(self.path / "model.safetensors", data)
 
     def load_model(self) -> dict[str, Tensor]:
         weights: dict[str, Tensor] = load_tensors((self.path / "model.safetensors").read_bytes())
@@ -56,7 +56,7 @@ class RunFolder:
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
-        write_atomically(self.path / name, (json.dumps(values, indent=1) + "\n").encode())
+        write_bytes(self.path / name, (json.dumps(values, indent=1) + "\n").encode())
 
 
 def _is_before(line: str, step: int) -> bool:

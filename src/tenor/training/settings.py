@@ -34,13 +34,14 @@ class TrainSettings:
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
     precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64"))
-    patience: int = setting(0, "Stop after so many epochs without a better validation accuracy; 0: never.")
+    patience: int = setting(0, "Stop after so many epochs without a better validation AUC; 0: never.")
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
     strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce"))
-    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo"))
+    device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
+    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
     timeout: float = setting(1800.0, "Seconds before a silent worker counts as lost.")
 

@@ -11,7 +11,7 @@ from torch import nn
 from tenor.evaluation.metrics import Metrics
 from tenor.models.batch import Batch
 from tenor.store.order import Order
-from tenor.training.group import Group
+from tenor.training.groups import Group
 from tenor.training.losses import Objective
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tenor.models.batch import Batch
-from tenor.training.group import Group, Pending
+from tenor.training.groups import Group, Pending
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
 from tenor.training.strategies.base import SyncStats, backpropagate
@@ -54,7 +54,7 @@ class AllReduce:
         while self.started < len(self.buckets):
             self._start()
         rows = [gradient for name, gradient in self.optimizer.gradients() if name in self.optimizer.tables]
-        tail = torch.cat([*(gradient.flatten() for gradient in rows), tallies.to(self.buckets[0].flat.dtype)])
+        tail = torch.cat([*(gradient.flatten() for gradient in rows), tallies.to(self.buckets[0].flat)])
         self.group.start_sum(tail).wait()
         *parts, summed = tail.split([*(gradient.numel() for gradient in rows), len(tallies)])
         tallies.copy_(summed)

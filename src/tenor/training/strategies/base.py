@@ -8,7 +8,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from tenor.models.batch import Batch
-from tenor.training.group import Group
+from tenor.training.groups import Group
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tenor.models.batch import Batch
-from tenor.training.group import Group
+from tenor.training.groups import Group
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
 from tenor.training.strategies.base import SyncStats, backpropagate

@@ -1,0 +1,19 @@
+"""Numba functions, kept on disk after the first compilation wherever there is a place to keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile `function` on first use. Without a writable cache folder it is compiled again in every process."""
+    try:
+        made: F = njit(cache=True, error_model="numpy", nogil=True)(function)
+    except RuntimeError:  # numba found neither a writable __pycache__ nor a user cache folder
+        made = njit(error_model="numpy", nogil=True)(function)
+    return made

@@ -1,0 +1,91 @@
+"""fastText lines: `__label__X the text`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tenor.corpus.batch import Batch, Reject, make_batch, refused, string_array
+from tenor.corpus.blocks import line_blocks
+from tenor.corpus.compiled import compiled
+
+PREFIX = b"__label__"
+_PREFIX = np.frombuffer(PREFIX, np.uint8)
+_OK, _BLANK, _NO_LABEL, _SEVERAL = 0, 1, 2, 3
+_REASONS = {_NO_LABEL: "no label", _SEVERAL: "several labels"}
+
+
+def read(stream: BinaryIO, start: int = 0, end: int | None = None) -> Iterator[Batch]:
+    """The rows of the lines that begin in [start, end)."""
+    first_line = 1
+    for block in line_blocks(stream, start, end):
+        if block is None:
+            yield refused(first_line, "line too long")
+            first_line += 1
+        else:
+            lines = block.count(b"\n")
+            yield _scan(block, lines, first_line)
+            first_line += lines
+
+
+def _scan(block: bytes, lines: int, first_line: int) -> Batch:
+    data = np.frombuffer(block, np.uint8)
+    text, rating = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
+    text_offsets, rating_offsets = np.zeros(lines + 1, np.int64), np.zeros(lines + 1, np.int64)
+    status = np.empty(lines, np.uint8)
+    rows = scan_lines(data, text, text_offsets, rating, rating_offsets, status)
+    rejects = [Reject(int(n) + first_line, _REASONS[status[n]]) for n in np.flatnonzero(status > _BLANK)]
+    return make_batch(
+        string_array(text, text_offsets[: rows + 1]),
+        string_array(rating, rating_offsets[: rows + 1]),
+        np.flatnonzero(status == _OK) + first_line,
+        rejects,
+        lines,
+    )
+
+
+@compiled
+def has_prefix(data: Any, at: int) -> bool:
+    for i in range(_PREFIX.shape[0]):  # noqa: SIM110 - compiled
+        if data[at + i] != _PREFIX[i]:  # a newline differs from every byte of the prefix, so lines are not left
+            return False
+    return True
+
+
+@compiled
+def scan_lines(data: Any, text: Any, text_offsets: Any, rating: Any, rating_offsets: Any, status: Any) -> int:
+    at, row, text_to, rating_to = 0, 0, 0, 0
+    for line in range(status.shape[0]):
+        end = at
+        while data[end] != 10:
+            end += 1
+        while data[at] == 32 or data[at] == 9 or data[at] == 13:
+            at += 1
+        if at >= end:
+            status[line] = _BLANK
+        elif not has_prefix(data, at):
+            status[line] = _NO_LABEL
+        else:
+            at += _PREFIX.shape[0]
+            to = rating_to
+            while at < end and data[at] != 32 and data[at] != 9 and data[at] != 13:
+                rating[to] = data[at]
+                to += 1
+                at += 1
+            while at < end and (data[at] == 32 or data[at] == 9):
+                at += 1
+            if at < end and has_prefix(data, at):
+                status[line] = _SEVERAL
+            elif to == rating_to:
+                status[line] = _NO_LABEL
+            else:
+                status[line] = _OK
+                text[text_to : text_to + end - at] = data[at:end]
+                text_to += end - at
+                rating_to = to
+                row += 1
+                text_offsets[row], rating_offsets[row] = text_to, rating_to
+        at = end + 1
+    return row

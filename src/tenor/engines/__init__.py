@@ -1,0 +1,1 @@
+"""Where a map-reduce job runs: one small protocol, one file each."""

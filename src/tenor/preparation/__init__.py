@@ -1,0 +1,1 @@
+"""Batches to token ids: the compiled kernel, the mergeable vocabulary, dedupe, the map-reduce job itself."""

@@ -1,0 +1,88 @@
+"""Every row is accounted for: read = kept + duplicates + dropped + rejected, exactly."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tenor.corpus.labels import LabelRule
+from tenor.corpus.pieces import Piece
+from tenor.errors import CorpusError, TenorError
+from tenor.preparation import mapping
+from tenor.preparation.workfolder import part_path
+from tenor.store.atomic import replacing
+
+Task = dict[str, Any]
+
+
+def account(mapped: Sequence[Task], parts: Sequence[Task], kept: int) -> dict[str, Any]:
+    """The manifest's accounting; it must balance."""
+    rejected: Counter[str] = Counter()
+    for piece in mapped:
+        rejected.update(piece["rejected"])
+    rows = {
+        "read": sum(piece["read"] for piece in mapped),
+        "kept": kept,
+        "duplicates": sum(part["duplicates"] for part in parts),
+        "dropped": {"neutral": sum(part["neutral"] for part in parts)},
+        "rejected": dict(sorted(rejected.items())),
+    }
+    if rows["read"] != kept + rows["duplicates"] + rows["dropped"]["neutral"] + rejected.total():
+        raise TenorError(f"the accounting does not balance: {rows}", remedy="please report this with the input")
+    return rows
+
+
+def check_rejects(mapped: Sequence[Task], pieces: Sequence[Piece], work: Path, limit: float) -> None:
+    """Fail when more rows than the limit allows were refused, or when there is none at all."""
+    read = sum(piece["read"] for piece in mapped)
+    where = pieces[0].source.path if len({piece.source.path for piece in pieces}) == 1 else None
+    if not read:
+        raise CorpusError("holds no rows", where=where, remedy="give a file with reviews in it")
+    rejected = sum(sum(piece["rejected"].values()) for piece in mapped)
+    if rejected <= limit * read:
+        return
+    first = next(list_rejects(pieces, work))
+    reasons: Counter[str] = Counter()
+    for piece in mapped:
+        reasons.update(piece["rejected"])
+    told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
+    raise CorpusError(
+        f"{rejected:,} of {read:,} rows cannot be used ({told}), the first in line {first['line']}",
+        where=first["file"],
+        remedy="mend the input or raise --max-rejects",
+    )
+
+
+def check_classes(parts: Sequence[Task], rule: LabelRule, ratings: Sequence[str]) -> None:
+    """Fail when fewer than two classes are left to train on."""
+    counts = [sum(part["splits"][0]["classes"][label] for part in parts) for label in range(len(rule.classes))]
+    if sum(count > 0 for count in counts) >= 2:
+        return
+    seen = ", ".join(ratings[:10]) + (", …" if len(ratings) > 10 else "")
+    present = [name for name, count in zip(rule.classes, counts, strict=True) if count]
+    what = f"only one class, {present[0]}, is" if present else "no class is"
+    raise CorpusError(
+        f"{what} there to train on (ratings seen: {seen or 'none'})",
+        remedy="say which ratings stand for which class with --negative and --positive, or give more data",
+    )
+
+
+def list_rejects(pieces: Sequence[Piece], work: Path) -> Iterator[dict[str, Any]]:
+    """Every refused row with file, line and reason, in the order of the input."""
+    before: Counter[str] = Counter()  # lines of a file's earlier pieces
+    for number, piece in enumerate(pieces):
+        folder = part_path(str(work), mapping.FOLDER, number)
+        file = piece.source.path
+        with (folder / "rejects.jsonl").open(encoding="utf-8") as lines:
+            for line, reason in map(json.loads, lines):
+                yield {"file": file, "line": line + before[file], "reason": reason}
+        before[file] += json.loads((folder / "meta.json").read_bytes())["lines"]
+
+
+def write_rejects(path: Path, pieces: Sequence[Piece], work: Path) -> None:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+        for reject in list_rejects(pieces, work):
+            out.write(json.dumps(reject, ensure_ascii=False) + "\n")

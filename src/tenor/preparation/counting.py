@@ -1,0 +1,118 @@
+"""The vocabulary by distributed counting: each piece counts its words, each part of the words adds them up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tenor.preparation import dedupe, mapping
+from tenor.preparation.ragged import count_rows
+from tenor.preparation.vocabulary import Vocabulary
+from tenor.preparation.words import WordTable, unpack, word_hashes
+from tenor.preparation.workfolder import finished, load, making, part_path, save, save_meta
+from tenor.store.manifest import SPLITS
+
+COUNT_STAGE = "tenor.preparation.counting:count_piece"
+MERGE_STAGE = "tenor.preparation.counting:merge_part"
+TRANSLATE_STAGE = "tenor.preparation.counting:translate_piece"
+
+
+def count_piece(task: dict[str, Any]) -> dict[str, Any]:
+    """Count the words of one piece over its kept training rows; words are left sorted by hash."""
+    path = part_path(task["work"], "counts", task["number"])
+    if (known := finished(path)) is not None:
+        return known
+    piece = part_path(task["work"], mapping.FOLDER, task["number"])
+    words, starts = load(piece, "words"), load(piece, "word_starts")
+    counts = np.zeros(len(starts) - 1, np.int64)
+    chosen = _flags(task) == SPLITS.index("train")
+    count_rows(load(piece, "ids"), load(piece, "starts"), load(piece, "lengths"), chosen, counts)
+    hashes = word_hashes(words, starts)
+    order = np.argsort(hashes, kind="stable")
+    order = order[counts[order] > 0]
+    with making(path) as folder:
+        save(folder, order=order, hashes=hashes[order], counts=counts[order])
+        return save_meta(folder, {"word_bytes": int((starts[order + 1] - starts[order]).sum()), "words": len(order)})
+
+
+def _flags(task: dict[str, Any]) -> npt.NDArray[np.uint8]:
+    """What became of each row of the piece, from the parts that decided it."""
+    flags = []
+    for part in range(task["parts"]):
+        folder = part_path(task["work"], dedupe.FOLDER, part)
+        bounds = load(folder, "bounds")
+        flags.append(np.array(load(folder, "flags")[bounds[task["number"]] : bounds[task["number"] + 1]]))
+    return np.concatenate(flags)
+
+
+def merge_part(task: dict[str, Any]) -> dict[str, Any]:
+    """Add up one part of the words, and keep its most frequent ones: the whole's are among them."""
+    path = part_path(task["work"], "words", task["number"])
+    if (known := finished(path)) is not None:
+        return known
+    table, totals = WordTable(), np.zeros(0, np.int64)
+    for piece in range(task["pieces"]):
+        words, starts, counts = _slice(task, piece)
+        ids = table.add(words, starts)
+        if len(table) > len(totals):
+            totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
+        totals[ids] += counts  # a piece names each word once
+    totals = totals[: len(table)]
+    best = most_frequent(unpack(*table.contents()), totals, task["top"])
+    with making(path) as folder:
+        (folder / "words.tsv").write_bytes(b"".join(b"%d\t%s\n" % (count, word) for word, count in best))
+        return save_meta(folder, {"words": len(table)})
+
+
+def _slice(
+    task: dict[str, Any], piece: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The piece's words of this part, packed, and their counts."""
+    counted = part_path(task["work"], "counts", piece)
+    hashes, bits = load(counted, "hashes"), task["bits"]
+    low = task["number"] << (64 - bits)
+    high = ((task["number"] + 1) << (64 - bits)) - 1
+    first = int(np.searchsorted(hashes, np.uint64(low), "left"))
+    last = int(np.searchsorted(hashes, np.uint64(high), "right"))
+    order = load(counted, "order")[first:last]
+    folder = part_path(task["work"], mapping.FOLDER, piece)
+    words, starts = load(folder, "words"), load(folder, "word_starts")
+    lengths = starts[order + 1] - starts[order]
+    packed = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(lengths, out=packed[1:])
+    within = np.arange(packed[-1]) - np.repeat(packed[:-1], lengths)
+    return words[np.repeat(starts[order], lengths) + within], packed, load(counted, "counts")[first:last]
+
+
+def most_frequent(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> list[tuple[bytes, int]]:
+    """The `top` words by falling count, ties by the word."""
+    chosen = np.arange(len(words))
+    if len(words) > top:
+        least = np.partition(counts, len(words) - top)[len(words) - top]
+        chosen = np.flatnonzero(counts >= least)
+    pairs = [(words[i], int(counts[i])) for i in chosen]
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:top]
+
+
+def collect(work: str, parts: int, top: int) -> Vocabulary:
+    """The vocabulary, from the most frequent words of every part."""
+    pairs = []
+    for part in range(parts):
+        lines = (part_path(work, "words", part) / "words.tsv").read_bytes().split(b"\n")[:-1]
+        pairs += [(word, int(count)) for count, _, word in (line.partition(b"\t") for line in lines)]
+    pairs.sort(key=lambda pair: (-pair[1], pair[0]))
+    return Vocabulary([word.decode() for word, _ in pairs[:top]])
+
+
+def translate_piece(task: dict[str, Any]) -> dict[str, Any]:
+    """The table from a piece's own word ids to those of the vocabulary."""
+    path = part_path(task["work"], "tables", task["number"])
+    if (known := finished(path)) is not None:
+        return known
+    vocabulary = Vocabulary.load(part_path(task["work"], "vocabulary", 0) / "vocab.json")
+    piece = part_path(task["work"], mapping.FOLDER, task["number"])
+    with making(path) as folder:
+        save(folder, table=vocabulary.look_up(load(piece, "words"), load(piece, "word_starts")))
+        return save_meta(folder, {})

@@ -1,0 +1,211 @@
+"""The map-reduce job, top to bottom: map → dedupe → count → vocabulary → shards → manifest."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tenor import __version__
+from tenor.corpus.columns import Wanted
+from tenor.corpus.labels import make_rule, rank
+from tenor.corpus.pieces import plan
+from tenor.corpus.sources import Source, find_sources
+from tenor.engines.local import LocalEngine
+from tenor.engines.protocol import Engine, Task
+from tenor.errors import CorpusError, UsageError
+from tenor.preparation import counting, dedupe, mapping, sharding
+from tenor.preparation.accounting import account, check_classes, check_rejects, write_rejects
+from tenor.preparation.place import Place
+from tenor.preparation.result import PrepareResult, make_result
+from tenor.preparation.rules import settle_rule
+from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.tokeniser import TokeniserSettings
+from tenor.preparation.vocabulary import FIRST_WORD, Vocabulary
+from tenor.preparation.workfolder import finished, making, part_path, save_meta
+from tenor.progress import SILENT, Progress
+from tenor.store.atomic import sync
+from tenor.store.manifest import SPLITS, Manifest, ShardInfo, SplitInfo
+
+_DEFAULTS = PrepareSettings()
+_PART_BYTES = 256 << 20  # of raw text that one part of the dedupe answers for
+_WORD_BYTES = 64 << 20  # of distinct words that one part of the vocabulary answers for
+
+
+def prepare(
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    settings: PrepareSettings = _DEFAULTS,
+    progress: Progress = SILENT,
+) -> PrepareResult:
+    """Turn raw review files into a folder of token shards, and account for every row.
+
+    Running the same job again takes it up where it stopped; a finished one is not done twice.
+    """
+    began = time.monotonic()
+    names = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not names:
+        raise UsageError("no input is given", remedy="name one or more files")
+    sources = find_sources(names, Wanted(settings.text_column, settings.label_column, settings.title_column))
+    place = Place(Path(out), _key(sources, settings))
+    if (done := place.done()) is not None:
+        progress.say(f"{place.out} holds this job's result already")
+        return make_result(place.out, *done)
+    engine = LocalEngine(settings.workers or os.cpu_count() or 1)
+    try:
+        with place.working() as work:
+            manifest = Job(work, sources, settings, engine, progress).run()
+            job = _job(began, sources, engine)
+            place.publish(manifest, job)
+    except (CorpusError, UsageError):
+        place.discard()  # trying again would give the same answer: leave nothing behind
+        raise
+    finally:
+        engine.close()
+    return make_result(place.out, manifest, job)
+
+
+def _key(sources: list[Source], settings: PrepareSettings) -> str:
+    """Names the job: its inputs and every setting that changes the result."""
+    files = [(source.path, source.size, Path(source.path).stat().st_mtime_ns) for source in sources]
+    values = {k: v for k, v in dataclasses.asdict(settings).items() if k not in ("engine", "workers")}
+    return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
+
+
+def _job(began: float, sources: list[Source], engine: Engine) -> dict[str, Any]:
+    return {
+        "seconds": time.monotonic() - began,
+        "bytes": sum(source.size for source in sources),
+        "inputs": [source.path for source in sources],
+        "engine": engine.name,
+        "workers": engine.workers,
+        "tenor": __version__,
+    }
+
+
+class Job:
+    """One run of the stages in a working folder."""
+
+    def __init__(
+        self, work: Path, sources: list[Source], settings: PrepareSettings, engine: Engine, progress: Progress
+    ) -> None:
+        self.work, self.sources, self.settings, self.engine, self.progress = work, sources, settings, engine, progress
+        self.pieces = plan(sources)
+        self.tokeniser = TokeniserSettings(marks=settings.marks).as_dict()
+        raw = sum(source.size * (4 if source.kind.compression else 1) for source in sources)
+        self.bits = max(0, (-(-raw // _PART_BYTES) - 1).bit_length())
+        self.rule = make_rule(settings.labels, settings.negative, settings.positive)
+
+    def run(self) -> Manifest:
+        mapped = self._map()
+        check_rejects(mapped, self.pieces, self.work, self.settings.max_rejects)
+        ratings = sorted({name for piece in mapped for name in piece["ratings"]}, key=rank)
+        self.rule = settle_rule(self.rule, self.settings, self.sources, ratings)
+        parts = self._dedupe(ratings)
+        check_classes(parts, self.rule, ratings)
+        vocabulary = self._vocabulary()
+        shards = self._shards(parts, len(vocabulary))
+        self._place_files(shards, vocabulary)
+        return self._manifest(mapped, parts, shards, vocabulary)
+
+    def _stage(self, title: str, stage: str, tasks: list[Task], sizes: list[int] | None = None) -> list[Task]:
+        self.progress.start(title, sum(sizes) if sizes else len(tasks), "B" if sizes else "parts")
+        numbered = [{"work": str(self.work), "number": i, **task} for i, task in enumerate(tasks)]
+        mean = sum(sizes) / len(sizes) if sizes else 1
+        results = self.engine.run(stage, numbered, lambda result: self.progress.advance(mean))
+        self.progress.finish()
+        return results
+
+    def _map(self) -> list[Task]:
+        shared = {
+            "bits": self.bits,
+            "max_length": self.settings.max_length,
+            "tokeniser": self.tokeniser,
+            "rule": self.rule.as_dict(),
+        }
+        tasks = [{**shared, "piece": piece.as_dict()} for piece in self.pieces]
+        return self._stage("reading", mapping.STAGE, tasks, [piece.size for piece in self.pieces])
+
+    def _dedupe(self, ratings: list[str]) -> list[Task]:
+        shared = {
+            "pieces": len(self.pieces),
+            "dedupe": self.settings.dedupe,
+            "rule": self.rule.as_dict(),
+            "ratings": ratings,
+            "shares": [self.settings.valid_share, self.settings.test_share],
+            "split_seed": self.settings.split_seed,
+        }
+        return self._stage("removing duplicates", dedupe.STAGE, [shared] * (1 << self.bits))
+
+    def _vocabulary(self) -> Vocabulary:
+        folder = part_path(str(self.work), "vocabulary", 0)
+        if finished(folder) is None:
+            vocabulary = self._count()
+            with making(folder) as temporary:
+                vocabulary.save(temporary / "vocab.json")
+                save_meta(temporary, {})
+        self._stage("numbering words", counting.TRANSLATE_STAGE, [{}] * len(self.pieces))
+        return Vocabulary.load(folder / "vocab.json")
+
+    def _count(self) -> Vocabulary:
+        counted = self._stage("counting words", counting.COUNT_STAGE, [{"parts": 1 << self.bits}] * len(self.pieces))
+        size = sum(piece["word_bytes"] for piece in counted)
+        bits = max(0, (-(-size // _WORD_BYTES) - 1).bit_length())
+        top = self.settings.vocab_size - FIRST_WORD
+        task = {"bits": bits, "pieces": len(self.pieces), "top": top}
+        self._stage("merging counts", counting.MERGE_STAGE, [task] * (1 << bits))
+        return counting.collect(str(self.work), 1 << bits, top)
+
+    def _shards(self, parts: list[Task], vocab_size: int) -> list[Task]:
+        tasks = []
+        for index, split in enumerate(SPLITS):
+            tokens = sum(part["splits"][index]["tokens"] for part in parts)
+            bits = sharding.shard_bits(tokens)
+            for shard in range(1 << bits) if tokens else ():
+                task = {"split": split, "shard": shard, "bits": bits, "vocab_size": vocab_size}
+                tasks.append({**task, "parts": _overlapping(shard, bits, self.bits), "file": f"{split}/{shard:05d}.h5"})
+        return self._stage("writing shards", sharding.STAGE, tasks)
+
+    def _place_files(self, shards: list[Task], vocabulary: Vocabulary) -> None:
+        final = self.work / "final"
+        for number, shard in enumerate(shards):
+            target = final / shard["file"]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                os.link(part_path(str(self.work), sharding.FOLDER, number) / target.name, target)
+        for split in {Path(shard["file"]).parent for shard in shards}:
+            sync(final / split)
+        vocabulary.save(final / "vocab.json")
+        write_rejects(final / "rejects.jsonl", self.pieces, self.work)
+
+    def _manifest(self, mapped: list[Task], parts: list[Task], shards: list[Task], vocabulary: Vocabulary) -> Manifest:
+        infos = [ShardInfo(**shard) for shard in shards]
+        splits = {}
+        for index, split in enumerate(SPLITS):
+            found = [part["splits"][index] for part in parts]
+            classes = tuple(sum(column) for column in zip(*(part["classes"] for part in found), strict=True))
+            mine = tuple(info for info in infos if info.file.startswith(f"{split}/"))
+            splits[split] = SplitInfo(sum(classes), sum(part["tokens"] for part in found), classes, mine)
+        return Manifest(
+            classes=self.rule.classes,
+            vocab_size=len(vocabulary),
+            vocab_sha256=vocabulary.sha256,
+            max_length=self.settings.max_length,
+            tokeniser=self.tokeniser,
+            labels=dict(self.rule.as_dict()),
+            rows=account(mapped, parts, sum(split.rows for split in splits.values())),
+            splits=splits,
+        )
+
+
+def _overlapping(shard: int, bits: int, part_bits: int) -> list[int]:
+    """The parts whose hashes meet the shard's."""
+    if bits >= part_bits:
+        return [shard >> (bits - part_bits)]
+    width = 1 << (part_bits - bits)
+    return list(range(shard * width, (shard + 1) * width))

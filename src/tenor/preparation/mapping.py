@@ -1,0 +1,149 @@
+"""The map stage: one piece of raw text to rows of provisional word ids, grouped by the hash of their text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tenor.corpus.batch import Batch, Reject
+from tenor.corpus.labels import LabelRule, canonical
+from tenor.corpus.pieces import Piece, read_piece
+from tenor.errors import CorpusError
+from tenor.preparation.ragged import copy_rows
+from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
+from tenor.preparation.workfolder import finished, making, part_path, save, save_meta
+
+STAGE = "tenor.preparation.mapping:run"
+FOLDER = "pieces"
+_MAX_RATINGS = 60_000
+
+
+def run(task: dict[str, Any]) -> dict[str, Any]:
+    """Read, clean and tokenise one piece; what it found is kept under pieces/NUMBER."""
+    path = part_path(task["work"], FOLDER, task["number"])
+    if (known := finished(path)) is not None:
+        return known
+    mapper = Mapper(task)
+    for batch in read_piece(Piece.from_dict(task["piece"])):
+        mapper.add(batch)
+    with making(path) as folder:
+        return mapper.write(folder)
+
+
+class Mapper:
+    """Gathers what one piece gives."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self.number = task["number"]
+        self.bits = task["bits"]
+        self.max_length = task["max_length"]
+        self.tokeniser = Tokeniser.counting(TokeniserSettings.from_dict(task["tokeniser"]))
+        self.ratings = Ratings(LabelRule.from_dict(task["rule"]), Piece.from_dict(task["piece"]).source.path)
+        self.rejects: list[Reject] = []
+        self.read = 0
+        self.lines = 0
+        self.ids: list[npt.NDArray[np.int32]] = []
+        self.lengths: list[npt.NDArray[np.int32]] = []
+        self.hashes: list[npt.NDArray[np.uint64]] = []
+        self.codes: list[npt.NDArray[np.uint16]] = []
+
+    def add(self, batch: Batch) -> None:
+        self.read += batch.rows.num_rows + len(batch.rejects)
+        self.lines += batch.lines
+        self.rejects += batch.rejects
+        if not batch.rows.num_rows:
+            return
+        text, rating, lines = batch.rows.columns
+        tokens = self.tokeniser(text, self.max_length)
+        codes, good = self.ratings.codes(rating)
+        full = tokens.lengths > 0
+        if not (good.all() and full.all()):
+            self._refuse(lines, ~good, "bad rating")
+            self._refuse(lines, good & ~full, "empty")
+        kept = good & full
+        # Tokens of refused rows go too; a row without tokens has none to go.
+        self.ids.append(tokens.ids.copy() if good.all() else tokens.ids[np.repeat(good, tokens.lengths)])
+        self.lengths.append(tokens.lengths[kept])
+        self.hashes.append(tokens.hashes[kept])
+        self.codes.append(codes[kept])
+
+    def _refuse(self, lines: pa.Array, bad: npt.NDArray[np.bool_], reason: str) -> None:
+        self.rejects += [Reject(line, reason) for line in lines.filter(pa.array(bad)).to_pylist()]
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        lengths, codes = _join(self.lengths, np.int32), _join(self.codes, np.uint16)
+        hashes = np.concatenate(self.hashes) if self.hashes else np.empty((0, 2), np.uint64)
+        ids = _join(self.ids, np.int32)
+        self.ids = []
+        order, bounds = _by_part(hashes[:, 0], self.bits)
+        starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        if self.bits:
+            grouped = np.empty_like(ids)
+            copy_rows(ids, starts[order], lengths[order], grouped)
+            ids, lengths, codes, hashes = grouped, lengths[order], codes[order], hashes[order]
+            starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        words, word_starts = self.tokeniser.table.contents()
+        save(folder, ids=ids, lengths=lengths, starts=starts, codes=codes, hashes=hashes)
+        save(folder, bounds=bounds, words=words, word_starts=word_starts)
+        lines = [json.dumps([reject.line, reject.reason]) + "\n" for reject in sorted(self.rejects)]
+        (folder / "rejects.jsonl").write_text("".join(lines), "utf-8")
+        return save_meta(
+            folder,
+            {
+                "read": self.read,
+                "lines": self.lines,
+                "rejected": dict(Counter(reject.reason for reject in self.rejects)),
+                "ratings": self.ratings.names,
+                "word_bytes": len(words),
+                "tokens": len(ids),
+            },
+        )
+
+
+class Ratings:
+    """The piece's own numbering of the ratings it meets."""
+
+    def __init__(self, rule: LabelRule, where: str) -> None:
+        self.rule = rule
+        self.where = where
+        self.names: list[str] = []
+        self._codes: dict[str, int] = {}  # raw spelling → code, -1 for one that is no rating
+
+    def codes(self, rating: pa.Array) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
+        encoded = rating.dictionary_encode()
+        table = np.array([self._code(raw) for raw in encoded.dictionary.to_pylist()] or [-1], np.int64)
+        codes = table[np.asarray(encoded.indices)]
+        return codes.astype(np.uint16), codes >= 0
+
+    def _code(self, raw: str) -> int:
+        if raw not in self._codes:
+            name = canonical(raw)
+            if not self.rule.accepts(name):
+                return -1  # not remembered: there may be millions of different ones
+            if name not in self.names:
+                self.names.append(name)
+            self._codes[raw] = self.names.index(name)
+            if len(self.names) > _MAX_RATINGS:
+                raise CorpusError(
+                    f"more than {_MAX_RATINGS} different ratings", where=self.where, remedy="is --label-column right?"
+                )
+        return self._codes[raw]
+
+
+def _join(parts: list[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, kind)
+
+
+def _by_part(hashes: npt.NDArray[np.uint64], bits: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(order that groups rows by the first `bits` of their hash, where each group starts)."""
+    if not bits:
+        return np.arange(len(hashes)), np.array([0, len(hashes)])
+    parts = (hashes >> np.uint64(64 - bits)).astype(np.uint16)
+    counts = np.bincount(parts, minlength=1 << bits)
+    return np.argsort(parts, kind="stable"), np.concatenate([[0], np.cumsum(counts)])

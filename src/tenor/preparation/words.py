@@ -1,0 +1,129 @@
+"""A growing table of distinct words in plain arrays, so that compiled code can fill it and files can hold it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tenor.corpus.compiled import compiled
+from tenor.preparation.kernel import _K1, _LONG, _U0, _U7, _U8, _U32, _U56, finalise, find_or_add
+
+_MIN_SLOTS = 1 << 12
+
+
+class WordTable:
+    """Word → id by first appearance. `slots` and `ids` are an open-addressing table, the words lie in `arena`."""
+
+    def __init__(self, slots: int = 1 << 16, arena: int = 1 << 20) -> None:
+        self.slots = np.zeros(max(slots, _MIN_SLOTS), np.uint64)
+        self.ids = np.zeros(len(self.slots), np.int32)
+        self.arena = np.zeros(arena, np.uint8)
+        self.starts = np.zeros(len(self.slots) // 2 + 2, np.int64)
+        self.used = np.zeros(2, np.int64)  # words, bytes
+
+    def __len__(self) -> int:
+        return int(self.used[0])
+
+    @property
+    def words(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        return self.arena, self.starts, self.used
+
+    def reserve(self, words: int, size: int) -> None:
+        """Make room for so many more words of so many bytes in all."""
+        need = 2 * (len(self) + words) + 2
+        if need > len(self.slots):
+            slots = 1 << int(need - 1).bit_length()
+            self.starts = _grown(self.starts, slots // 2 + 2)
+            self.slots, self.ids = np.zeros(slots, np.uint64), np.zeros(slots, np.int32)
+            refill(self.arena, self.starts, len(self), self.slots, self.ids)
+        if self.used[1] + size > len(self.arena):
+            self.arena = _grown(self.arena, max(2 * len(self.arena), int(self.used[1]) + size))
+
+    def add(self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The ids of the words data[starts[i]:starts[i + 1]], adding those that are new."""
+        self.reserve(len(starts) - 1, int(starts[-1] - starts[0]) + 64)
+        found = np.empty(len(starts) - 1, np.int32)
+        look_up(data, starts, False, self.slots, self.ids, self.words, found)
+        return found
+
+    def find(self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The ids of words, -1 for those that are not here."""
+        found = np.empty(len(starts) - 1, np.int32)
+        look_up(data, starts, True, self.slots, self.ids, self.words, found)
+        return found
+
+    def contents(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """The words in order of id: their bytes and where each starts."""
+        return self.arena[: self.used[1]], self.starts[: len(self) + 1]
+
+
+def pack(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Words as one run of bytes and the place where each starts."""
+    starts = np.zeros(len(words) + 1, np.int64)
+    np.cumsum([len(word) for word in words], out=starts[1:])
+    return np.frombuffer(b"".join(words), np.uint8), starts
+
+
+def unpack(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> list[bytes]:
+    whole = data.tobytes()
+    return [whole[a:b] for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+
+
+def word_hashes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """The 64-bit hash of each word: which part of a distributed count it belongs to."""
+    out = np.empty(len(starts) - 1, np.uint64)
+    hash_all(data, starts, out)
+    return out
+
+
+def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    bigger = np.zeros(size, array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+@compiled
+def word_key(data: Any, first: int, last: int) -> Any:
+    """(key, hash) of a word, the same that the tokeniser makes while it reads one."""
+    packed, spread = _U0, _U0
+    size = last - first
+    for i in range(size):
+        packed |= np.uint64(data[first + i]) << (_U8 * (np.uint64(i) & _U7))
+        if (i + 1) & 7 == 0:
+            spread = (spread ^ packed) * _K1
+            spread ^= spread >> _U32
+            packed = _U0
+    if size < 8:
+        key = packed | (np.uint64(size) << _U56)
+        return key, finalise(key)
+    spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
+    return spread | _LONG, spread
+
+
+@compiled
+def refill(arena: Any, starts: Any, count: int, slots: Any, ids: Any) -> None:
+    """Put words that are known to be distinct into empty slots."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for word in range(count):
+        key, spread = word_key(arena, starts[word], starts[word + 1])
+        at = spread & mask
+        while slots[at] != _U0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = key
+        ids[at] = word
+
+
+@compiled
+def look_up(data: Any, starts: Any, frozen: bool, slots: Any, ids: Any, words: Any, found: Any) -> None:
+    for word in range(found.shape[0]):
+        first, last = starts[word], starts[word + 1]
+        key, spread = word_key(data, first, last)
+        found[word] = find_or_add(key, spread, data[first:last], last - first, frozen, slots, ids, words)
+
+
+@compiled
+def hash_all(data: Any, starts: Any, out: Any) -> None:
+    for word in range(out.shape[0]):
+        _, out[word] = word_key(data, starts[word], starts[word + 1])

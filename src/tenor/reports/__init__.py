@@ -1,0 +1,1 @@
+"""Draw what was measured: self-contained HTML with inline plots, no script and no request to anywhere."""

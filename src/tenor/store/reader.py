@@ -1,0 +1,79 @@
+"""Reading a split: rows by number, wherever their shard is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from tenor.errors import StoreError
+from tenor.store.manifest import Manifest, SplitInfo
+from tenor.store.shard import check_shard, map_shard
+
+
+class Split:
+    """The rows of one split, numbered through its shards."""
+
+    def __init__(self, folder: Path, info: SplitInfo) -> None:
+        self._shards = [map_shard(folder, shard) for shard in info.shards]
+        counts = [len(shard.labels) for shard in self._shards]
+        self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        lengths = [np.empty(0, np.int64), *(np.diff(shard.offsets) for shard in self._shards)]
+        self.lengths: npt.NDArray[np.int32] = np.concatenate(lengths).astype(np.int32)
+        self.labels: npt.NDArray[np.uint8] = np.concatenate(
+            [np.empty(0, np.uint8), *(shard.labels for shard in self._shards)]
+        )
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def gather(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """(tokens, lengths) of the rows asked for, in that order, one after the other."""
+        rows = np.asarray(rows, np.int64)
+        lengths = self.lengths[rows]
+        ends = np.cumsum(lengths, dtype=np.int64)
+        tokens = np.empty(int(ends[-1]) if len(ends) else 0, np.int32)
+        homes = np.searchsorted(self._first, rows, "right") - 1
+        for home in np.unique(homes):
+            mine = np.flatnonzero(homes == home)
+            shard = self._shards[home]
+            starts = np.asarray(shard.offsets[rows[mine] - self._first[home]])
+            to, within = _ragged(ends[mine] - lengths[mine], lengths[mine])
+            tokens[to] = shard.tokens[np.repeat(starts, lengths[mine]) + within]
+        return tokens, lengths
+
+    def close(self) -> None:
+        """Let the mapped files go."""
+        self._shards = []
+
+    def __enter__(self) -> Split:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _ragged(
+    starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(places, places within their row) of rows that start at `starts`."""
+    before = np.cumsum(lengths, dtype=np.int64) - lengths
+    within = np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(before, lengths)
+    return np.repeat(starts, lengths) + within, within
+
+
+def open_split(folder: Path | str, name: str, *, verify: bool = True) -> Split:
+    """Open a split of prepared data; `verify` compares every shard with its hash before HDF5 parses it."""
+    folder = Path(folder)
+    manifest = Manifest.load(folder)
+    if name not in manifest.splits:
+        raise StoreError(f"no split {name!r}", where=folder, remedy=f"there are {', '.join(manifest.splits)}")
+    info = manifest.splits[name]
+    if verify:
+        for shard in info.shards:
+            check_shard(folder, shard)
+    return Split(folder, info)

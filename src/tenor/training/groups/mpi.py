@@ -1,0 +1,48 @@
+"""A group over MPI, for processes that mpirun or srun started: mpi4py, buffers only, nothing pickled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from tenor.errors import MissingExtra, UsageError
+from tenor.training.groups.base import Pending, gather_by_sums
+from tenor.world import World
+
+
+class MpiGroup:
+    """Under MPI a lost rank ends the whole job; mpirun names it, and `--resume` goes on."""
+
+    def __init__(self, world: World) -> None:
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise MissingExtra("--backend mpi", "mpi") from error
+        self.mpi: Any = MPI
+        self.communicator: Any = MPI.COMM_WORLD
+        self.rank, self.size = world.rank, world.size
+        if (self.communicator.rank, self.communicator.size) != (self.rank, self.size):
+            raise UsageError(
+                f"MPI says rank {self.communicator.rank} of {self.communicator.size}, {world.launcher} says "
+                f"{self.rank} of {self.size}",
+                remedy="start with mpirun, and with the MPI that mpi4py was built for",
+            )
+
+    def start_sum(self, tensor: Tensor) -> Pending:
+        return _Request(self.communicator.Iallreduce(self.mpi.IN_PLACE, tensor.numpy()), tensor)
+
+    def gather(self, values: Tensor) -> Tensor:
+        return gather_by_sums(self, values)
+
+    def close(self) -> None:
+        self.communicator.Barrier()
+
+
+class _Request:
+    def __init__(self, request: Any, tensor: Tensor) -> None:
+        self.request = request
+        self.tensor = tensor  # must live as long as MPI writes to it
+
+    def wait(self) -> None:
+        self.request.Wait()

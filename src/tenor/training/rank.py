@@ -1,0 +1,139 @@
+"""Training as one rank of a world: put the parts together, run the loop, write the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tenor.errors import RunError, UsageError
+from tenor.training.checkpoint import Checkpoint, newest_checkpoint
+from tenor.training.groups import Group, choose_backend, choose_device, join
+from tenor.training.job import Job
+from tenor.training.loop import Loop
+from tenor.training.optimizers import Optimizer, make_rule
+from tenor.training.recorder import Recorder, Scribe, Silence, Tell
+from tenor.training.reviews import Reviews
+from tenor.training.run_folder import RunFolder
+from tenor.training.schedule import Schedule, scaled_rate
+from tenor.training.settings import TrainSettings
+from tenor.training.strategies import STRATEGIES, Strategy
+from tenor.training.task import Task
+from tenor.world import World
+
+
+def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -> dict[str, Any]:
+    """Train as one rank; rank 0 writes the run folder and tells its events. Every rank gets the result."""
+    settings = job.settings
+    torch.set_default_dtype(torch.float64 if settings.precision == "fp64" else torch.float32)
+    device = choose_device(settings.device, world)
+    group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
+    task = Reviews(Path(job.data), settings)
+    folder = RunFolder(Path(job.out))
+    recorder: Recorder = Scribe(folder, settings.keep_checkpoints, tell) if world.is_first else Silence()
+    try:
+        loop = _assemble(task, settings, group, device, recorder, signalled)
+        if job.resume and (saved := _find_checkpoint(folder, group)):
+            loop.restore(saved)
+        if world.is_first:
+            folder.start({**task.describe(), "settings": vars(settings)}, Path(job.data) / "vocab.json")
+            folder.rewind(loop.cursor.step)
+            tell({"event": "start", **_plan(loop)})
+        loop.run()
+        result = _finish(loop, folder, world)
+    finally:
+        task.close()
+    group.close()
+    return result
+
+
+def _assemble(
+    task: Task,
+    settings: TrainSettings,
+    group: Group,
+    device: torch.device,
+    recorder: Recorder,
+    signalled: Callable[[], int],
+) -> Loop:
+    model = task.make_model().to(device)
+    optimizer = Optimizer(model, make_rule(settings.optimizer, settings.momentum, settings.weight_decay))
+    strategy = make_strategy(settings.strategy, group.size)
+    strategy.setup(model, optimizer, group)
+    schedule = make_schedule(settings, task.order.num_batches)
+    shares = parse_shares(settings.shares, group.size)
+    return Loop(task, settings, group, strategy, model, optimizer, schedule, shares, recorder, signalled, device)
+
+
+def make_strategy(name: str, size: int) -> Strategy:
+    if name == "auto":
+        name = "allreduce" if size > 1 else "single"
+    if name == "single" and size > 1:
+        raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
+    return STRATEGIES[name]()
+
+
+def make_schedule(settings: TrainSettings, num_batches: int) -> Schedule:
+    """Warm-up rises from the reference batch's rate where the batch scales it up, from nothing otherwise."""
+    peak = scaled_rate(settings.lr, settings.batch_size, settings.reference_batch, settings.scaling)
+    return Schedule(
+        base=settings.lr if peak > settings.lr else 0.0,
+        peak=peak,
+        warmup_steps=round(settings.warmup_epochs * num_batches),
+        total_steps=settings.epochs * num_batches,
+        decay=settings.decay,
+    )
+
+
+def parse_shares(text: str, size: int) -> NDArray[np.float64]:
+    """`5:2:1` as numbers; empty: equal shares."""
+    if not text:
+        return np.ones(size)
+    try:
+        shares = np.array([float(part) for part in text.split(":")])
+    except ValueError:
+        shares = np.empty(0)
+    if len(shares) != size or not np.all(np.isfinite(shares)) or np.any(shares < 0) or shares.sum() <= 0:
+        remedy = f"give {size} numbers with colons between, such as {':'.join('521'[i % 3] for i in range(size))}"
+        raise UsageError(f"--shares cannot be {text!r}", remedy=remedy)
+    return shares
+
+
+def _find_checkpoint(folder: RunFolder, group: Group) -> Checkpoint | None:
+    """The newest valid checkpoint, or None for a run that was stopped before its first; all ranks see the same."""
+    saved, refused = newest_checkpoint(folder.checkpoints)
+    if saved is None and refused:
+        raise RunError(f"no valid checkpoint ({refused[0]})", where=folder.path, remedy="train again in another folder")
+    steps = group.gather(torch.tensor([saved.step if saved else -1]))
+    if len(set(steps.tolist())) > 1:
+        raise RunError("workers see different checkpoints", where=folder.path, remedy="use a folder all workers share")
+    return saved
+
+
+def _plan(loop: Loop) -> dict[str, Any]:
+    total = loop.task.order.num_batches * loop.settings.epochs
+    limit = loop.settings.max_steps
+    return {
+        "step": loop.cursor.step,
+        "total_steps": min(total, limit) if limit else total,
+        "rows": loop.task.order.num_rows,
+        "workers": loop.group.size,
+    }
+
+
+def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
+    """Measure the kept weights on the test rows; rank 0 writes the result."""
+    result = loop.summary()
+    loop.group.gather(torch.zeros(1))  # by now rank 0 has saved the model
+    kept = folder.load_model()
+    for name, weight in loop.optimizer.weights.items():
+        weight.copy_(kept[name])
+    test = loop.task.measure(loop.model, "test", loop.group)
+    result |= {"test": test.as_dict() if test else {}, "workers": world.size}
+    loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
+    if world.is_first:
+        folder.finish(result)
+    return result

@@ -1,0 +1,55 @@
+"""The tokeniser again, slow and obvious: Python strings, one character after the other."""
+
+from __future__ import annotations
+
+import html.entities
+import json
+import re
+import unicodedata
+from importlib import resources
+
+_PINNED = json.loads(resources.files("tenor.preparation").joinpath("unicode.json").read_text("utf-8"))
+
+
+def _members(name: str) -> set[int]:
+    return {code for first, last in _PINNED[name] for code in range(first, last + 1)}
+
+
+_LETTERS, _DIGITS = _members("letters"), _members("digits")
+_SYMBOLS, _IGNORED = _members("symbols"), _members("ignored")
+_LOWER = {code: code + delta for first, last, step, delta in _PINNED["lower"] for code in range(first, last + 1, step)}
+
+
+def reference_tokens(text: str, clean: str = "words", marks: bool = True) -> list[str]:
+    text = re.sub(r"</?[A-Za-z][^<>]*>|&#?[A-Za-z0-9]{1,33};", _markup, text)
+    text = unicodedata.normalize("NFC", text)
+    text = "".join(c for c in text if ord(c) not in _IGNORED)
+    letters = _LETTERS if clean == "letters" else _LETTERS | _DIGITS
+    tokens, word, last = [], "", ""
+    for place, c in enumerate(text):
+        before, after = text[place - 1] if place else " ", text[place + 1] if place + 1 < len(text) else " "
+        if ord(c) in letters:
+            word += chr(_LOWER.get(ord(c), ord(c)))
+        elif clean == "words" and c in "'’" and ord(before) in letters and ord(after) in letters:
+            word += "'"
+        else:
+            tokens, word = tokens + ([word[:64]] if word else []), ""
+            symbol = clean == "words" and ord(c) in _SYMBOLS
+            if symbol or (clean == "words" and marks and c in "!?" and c != last):
+                tokens.append(c)
+        last = c
+    return tokens + ([word[:64]] if word else [])
+
+
+def _markup(match: re.Match[str]) -> str:
+    found = match[0]
+    if found.startswith("<"):
+        return " "
+    if not found.startswith("&#"):
+        return html.entities.html5.get(found[1:], found)
+    number = found[2:-1]
+    try:
+        code = int(number[1:], 16) if number[:1] in "xX" else int(number)
+    except ValueError:
+        return found
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else found

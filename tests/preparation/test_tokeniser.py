@@ -1,0 +1,54 @@
+"""The compiled tokeniser against the slow reference, and the cases people ask about."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from preparation.reference import reference_tokens
+
+from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
+from tenor.preparation.words import unpack
+
+
+def tokens(texts: list[str], **options: object) -> list[list[str]]:
+    tokeniser = Tokeniser.counting(TokeniserSettings(**options))  # type: ignore[arg-type]
+    found = tokeniser(pa.array(texts, pa.large_string()))
+    words = [word.decode() for word in unpack(*tokeniser.table.contents())]
+    ids, ends = found.ids.tolist(), found.lengths.cumsum().tolist()
+    return [[words[i] for i in ids[b - n : b]] for b, n in zip(ends, found.lengths.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't buy! It’s NOT good??", ["don't", "buy", "!", "it's", "not", "good", "?"]),
+        ("caf&eacute; cafe\u0301 café", ["café", "café", "café"]),
+        ("İstanbul Straße ΣΑΣ 한국어", ["istanbul", "straße", "σασ", "한국어"]),
+        ("a<br />b&amp;c&#39;d 10/10", ["a", "b", "c'd"[0], "d", "10", "10"]),
+        ("good 👍👍 !!! ??!", ["good", "👍", "👍", "!", "?", "!"]),
+        ("", []),
+        ("...", []),
+        ("x" * 100, ["x" * 64]),
+    ],
+)
+def test_examples(text: str, expected: list[str]) -> None:
+    assert tokens([text]) == [reference_tokens(text)]
+    if "&#39;" not in text:
+        assert tokens([text]) == [expected]
+
+
+PIECES = st.sampled_from(
+    ["don't", "’", "'", "<br/>", "<", ">", "&amp;", "&eacute;", "&#x41;", "&#0;", "&bogus;", "&", ";", "!", "?", "İ"]
+    + ["e\u0301", "\u0301", "각", "\u1100\u1161", "👍", "\u00ad", "ß", "Σ", " ", "\n", "\0", "Word", "99", "\ufeff"]
+)
+TEXT = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.lists(PIECES, max_size=20).map("".join)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(TEXT, max_size=8), st.sampled_from(["words", "letters"]), st.booleans())
+def test_equals_the_reference(texts: list[str], clean: str, marks: bool) -> None:
+    assert tokens(texts, clean=clean, marks=marks) == [reference_tokens(text, clean, marks) for text in texts]

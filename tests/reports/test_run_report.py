@@ -1,0 +1,202 @@
+"""The report holds the run's numbers, survives damaged and hostile folders, and is one closed file."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.command import run_tenor
+from helpers.runs import write_run
+
+from tenor.errors import RunError
+from tenor.reports.run_report import write_report
+
+EVIL = '<script>alert("x")</script><img src=http://evil.invalid/>&$x^2$'
+
+
+class Page(HTMLParser):
+    """Tags, attributes and words of a document, as a browser sees them; unclosed tags are named."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.ids: list[str] = []
+        self.words = ""
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data + " "
+
+
+def report(run: Path, **options: Any) -> str:
+    return write_report(run, run / "report.html", **options).read_text("utf-8")
+
+
+def change(run: Path, file: str, **values: Any) -> None:
+    path = run / file
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **values}), "utf-8")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "reviews")
+
+
+def test_the_numbers_are_there(run: Path) -> None:
+    test = json.loads((run / "result.json").read_text("utf-8"))["test"]
+    words = " ".join(Page(report(run)).words.split())
+    for name in ("accuracy", "f1_macro", "f1_weighted", "auc"):
+        assert f"{test[name]:.3f}" in words
+        assert f"{test['majority_baseline'][name]:.3f}" in words
+    for row in test["confusion"]:
+        for count in row:
+            assert f"{count:,}" in words and f"{count / sum(row):.1%}" in words
+    assert ("lstm" in words and "allreduce" in words and "AMD" in words) or "processor" in words
+
+
+def test_scaling_is_worked_out_by_hand(run: Path) -> None:
+    rows = [{"workers": 2, "samples_per_s": 1500.0}, {"workers": 1, "samples_per_s": 1000.0}]
+    assert "1,000 samples/s with 1 worker; 1,500 with 2 (1.50× the first, 75% of ideal)." in report(run, scaling=rows)
+    assert "speed-up" not in report(run)
+
+
+def test_waiting_is_summed_by_worker(run: Path) -> None:
+    lines = [
+        {"event": "step", "compute_seconds": [3.0, 1.0], "wait_seconds": [0.0, 2.0]},
+        {"event": "step", "compute_seconds": [3.0, 2.0], "wait_seconds": [2.0, 3.0]},
+    ]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "Worker 0 waited 25.0% of its time, worker 1 waited 62.5% of its time." in report(run)
+
+
+def test_one_closed_file(run: Path) -> None:
+    text = report(run, scaling=[{"workers": 1, "samples_per_s": 900.0}])
+    page = Page(text)
+    assert "script" not in page.tags and "link" not in page.tags and "img" not in page.tags
+    assert not re.search(r"https?://|@import|url\((?!#)", text)
+    targets = [value for name, value in page.attributes if name in ("src", "href", "xlink:href")]
+    assert all(value and value.startswith("#") and value[1:] in page.ids for value in targets)
+    assert len(page.ids) == len(set(page.ids)), "two plots share an id"
+
+
+def test_every_plot_is_named_for_screen_readers(run: Path) -> None:
+    text = report(run)
+    labels = re.findall(r'<svg[^>]*role="img" aria-labelledby="(\S+) (\S+)">', text)
+    assert len(labels) == text.count("<svg") == 4
+    for title, description in labels:
+        assert re.search(rf'<title id="{title}">[^<]+</title><desc id="{description}">[^<]+</desc>', text)
+
+
+def test_the_same_run_gives_the_same_bytes(run: Path) -> None:
+    assert report(run) == report(run)
+
+
+def test_hostile_words_stay_words(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "<b>bold & co", classes=(EVIL, "positive", "$\\frac{$"))
+    change(run, "config.json", **{EVIL: {EVIL: EVIL}})
+    change(run, "environment.json", date=EVIL)
+    change(run, "result.json", weights_sha256=EVIL, workers=EVIL, steps=EVIL)
+    page = Page(report(run))
+    assert not {"script", "img", "b"} & set(page.tags)
+    assert "<b>bold & co" in page.words and EVIL in page.words
+
+
+@pytest.mark.parametrize("num_classes", [3, 5])
+def test_many_classes_are_drawn(tmp_path: Path, num_classes: int) -> None:
+    names = tuple(f"{stars} stars" for stars in range(1, num_classes + 1))
+    words = Page(report(write_run(tmp_path / "stars", classes=names))).words
+    assert all(f"{name} reviews" in words for name in names)
+
+
+def test_a_run_that_is_not_over_is_drawn_so_far(run: Path) -> None:
+    (run / "result.json").unlink()
+    lines = (run / "metrics.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (run / "metrics.jsonl").write_text("".join(lines[:50]) + lines[50][:20])
+    text = report(run)
+    assert "Learning curve over epochs" in text and "validation reviews are judged rightly" in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"test": None, "valid": None},
+        {"test": {"accuracy": float("nan"), "confusion": [[1]], "per_class": [], "majority_baseline": 3}},
+        {"test": {"accuracy": "0.9", "confusion": "no", "per_class": {"a": 1}}},
+        {"seconds": None, "samples_per_s": float("inf"), "workers": None},
+    ],
+)
+def test_missing_and_odd_values_are_left_out(run: Path, values: dict[str, Any]) -> None:
+    change(run, "result.json", **values)
+    words = Page(report(run)).words
+    assert "nan" not in words.lower().split() and "inf" not in words.lower().split()
+
+
+def test_an_empty_run_still_gives_a_page(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    assert "no evaluation yet" in report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("config.json", b"{", "config.json: not valid JSON"),
+        ("result.json", b"[1]", "result.json: not a JSON object"),
+        ("metrics.jsonl", b'{}\n{"event"\n{}\n', "metrics.jsonl:2: not valid JSON"),
+        ("metrics.jsonl", b"\xff\xfe", "metrics.jsonl: not UTF-8"),
+        ("config.json", b"\xff", "config.json: not valid JSON"),
+        ("config.json", b"[" * 100_000, "config.json: not valid JSON"),
+    ],
+)
+def test_a_damaged_run_is_named(run: Path, file: str, content: bytes, words: str) -> None:
+    (run / file).write_bytes(content)
+    with pytest.raises(RunError, match=re.escape(words)):
+        report(run)
+    assert not (run / "report.html").exists()
+
+
+def test_nothing_half_written_is_left(run: Path) -> None:
+    (run / "taken").mkdir()
+    with pytest.raises(RunError, match="cannot write"):
+        write_report(run, run / "taken")
+    with pytest.raises(RunError, match="cannot write"):
+        write_report(run, run / "no" / "such" / "folder.html")
+    assert [path.name for path in run.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_command_writes_into_the_run(run: Path, tmp_path: Path) -> None:
+    got = run_tenor("report", run, "--json").ok().json
+    assert got == {
+        "run": str(run),
+        "report": str(run / "report.html"),
+        "bytes": (run / "report.html").stat().st_size,
+    }
+    bench = {"scenario": "train", "environment": {}, "rows": [{"name": "a", "workers": 1, "samples_per_s": 10.0}]}
+    (tmp_path / "bench.json").write_text(json.dumps(bench))
+    run_tenor("report", run, "--out", tmp_path / "r.html", "--bench", tmp_path / "bench.json").ok()
+    assert "10 samples/s with 1 worker" in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_wrong_folders_and_files_are_one_line(tmp_path: Path, run: Path) -> None:
+    assert "no config.json" in run_tenor("report", tmp_path / "nothing").failed(1)
+    (tmp_path / "bench.json").write_text("[]")
+    assert "no result of a benchmark" in run_tenor("report", run, "--bench", tmp_path / "bench.json").failed(2)
+    assert "No such file" in run_tenor("report", run, "--bench", tmp_path / "none.json").failed(1)
