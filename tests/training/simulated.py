@@ -30,7 +30,9 @@ class History:
         return late[-1] + 1 - start if late else 0
 
     def num_changes(self, start: int = 0) -> int:
-        return sum(not np.array_equal(a, b) for a, b in zip(self.shares[start:], self.shares[start + 1 :], strict=False))
+        return sum(
+            not np.array_equal(a, b) for a, b in zip(self.shares[start:], self.shares[start + 1 :], strict=False)
+        )
 
 
 def simulate(
@@ -43,7 +45,7 @@ def simulate(
     every: int = 5,
     rows_per_worker: int = 64,
 ) -> History:
-    """Run a balancer against workers whose true costs at each step are given. Batches are of like-long rows, as ours."""
+    """Run a balancer against workers whose true costs at each step are given."""
     rng = np.random.default_rng(seed)
     balancer = Balancer(size)
     plan: list[tuple[int, Costs | None]] = [(0, None)]
