@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from preparation.reference import reference_tokens
 
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.words import unpack
-from tests.preparation.reference import reference_tokens
 
 
 def tokens(texts: list[str], **options: object) -> list[list[str]]:

@@ -48,7 +48,7 @@ def _scan(block: bytes, lines: int, first_line: int) -> Batch:
 
 @compiled
 def has_prefix(data: Any, at: int) -> bool:
-    for i in range(_PREFIX.shape[0]):
+    for i in range(_PREFIX.shape[0]):  # noqa: SIM110 - compiled
         if data[at + i] != _PREFIX[i]:  # a newline differs from every byte of the prefix, so lines are not left
             return False
     return True

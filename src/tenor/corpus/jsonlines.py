@@ -21,10 +21,7 @@ def read(stream: BinaryIO, columns: Columns, start: int = 0, end: int | None = N
     scanner = Scanner(columns)
     first_line = 1
     for block in line_blocks(stream, start, end):
-        if block is None:
-            batch = refused(first_line, "line too long")
-        else:
-            batch = scanner.scan(block, first_line)
+        batch = refused(first_line, "line too long") if block is None else scanner.scan(block, first_line)
         yield batch
         first_line += batch.lines
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -56,7 +57,7 @@ def _cut(source: Source, size: int) -> list[Piece]:
         return [whole(source)]
     count = -(-source.size // size)
     bounds = [source.size * i // count for i in range(count + 1)]
-    return [Piece(source, start, end) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [Piece(source, start, end) for start, end in itertools.pairwise(bounds)]
 
 
 def read_piece(piece: Piece) -> Iterator[Batch]:

@@ -4,6 +4,7 @@ It accepts a line only when it is one well-formed object; whatever is unusual (d
 escape, a repeated key, a value of another type) gets status SLOW and is judged by Python, line by line.
 """
 
+# ruff: noqa: PLR0911, PLR0912, PLR0915 - compiled loops stay in one function: a call could not return early
 from __future__ import annotations
 
 from typing import Any
@@ -18,14 +19,14 @@ _MAX_DEPTH = 60
 
 
 @compiled
-def skip_space(data: Any, at: int) -> int:
+def skip_space(data: Any, at: Any) -> Any:
     while data[at] == 32 or data[at] == 9 or data[at] == 13:
         at += 1
     return at
 
 
 @compiled
-def skip_string(data: Any, at: int) -> Any:
+def skip_string(data: Any, at: Any) -> Any:
     """(position of the closing quote, whether a backslash was met) of a string whose content starts at `at`."""
     escaped = False
     while True:
@@ -43,7 +44,7 @@ def skip_string(data: Any, at: int) -> Any:
 
 
 @compiled
-def skip_number(data: Any, at: int) -> int:
+def skip_number(data: Any, at: Any) -> Any:
     """The position after the JSON number at `at`, or -1."""
     if data[at] == 45:
         at += 1
@@ -74,7 +75,7 @@ def skip_number(data: Any, at: int) -> int:
 
 
 @compiled
-def skip_word(data: Any, at: int) -> int:
+def skip_word(data: Any, at: Any) -> Any:
     """The position after true, false or null at `at`, or -1."""
     if data[at] == 116 and data[at + 1] == 114 and data[at + 2] == 117 and data[at + 3] == 101:
         return at + 4
@@ -86,7 +87,7 @@ def skip_word(data: Any, at: int) -> int:
 
 
 @compiled
-def skip_nested(data: Any, at: int) -> int:
+def skip_nested(data: Any, at: Any) -> Any:
     """The position after the array or object at `at`, or -1 when it is malformed or too deep to say."""
     stack = np.uint64(0)  # one bit a level: 1 inside an object
     one = np.uint64(1)
@@ -149,7 +150,7 @@ def skip_nested(data: Any, at: int) -> int:
 
 
 @compiled
-def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> int:
+def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> Any:
     """Which of the wanted keys data[first:last] is, or -1."""
     begin = 0
     for wanted in range(key_ends.shape[0]):
@@ -167,8 +168,8 @@ def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> int
 
 
 @compiled
-def hex4(data: Any, at: int) -> int:
-    value = 0
+def hex4(data: Any, at: Any) -> Any:
+    value = np.int64(0)
     for i in range(4):
         byte = np.int64(data[at + i])
         if 48 <= byte <= 57:
@@ -182,7 +183,7 @@ def hex4(data: Any, at: int) -> int:
 
 
 @compiled
-def unescape(data: Any, at: int, end: int, out: Any, to: int) -> int:
+def unescape(data: Any, at: Any, end: int, out: Any, to: int) -> Any:
     """Copy a JSON string's content, escapes resolved; the place after it in `out`, -1 for a bad or lone one."""
     while at < end:
         byte = np.int64(data[at])
@@ -226,15 +227,15 @@ def unescape(data: Any, at: int, end: int, out: Any, to: int) -> int:
                 to += 4
             continue
         if byte == 110:
-            byte = 10
+            byte = np.int64(10)
         elif byte == 116:
-            byte = 9
+            byte = np.int64(9)
         elif byte == 114:
-            byte = 13
+            byte = np.int64(13)
         elif byte == 98:
-            byte = 8
+            byte = np.int64(8)
         elif byte == 102:
-            byte = 12
+            byte = np.int64(12)
         elif byte not in (34, 92, 47):
             return -1
         out[to] = byte
@@ -243,8 +244,11 @@ def unescape(data: Any, at: int, end: int, out: Any, to: int) -> int:
 
 
 @compiled
-def scan_object(data: Any, at: int, keys: Any, key_ends: Any, spans: Any) -> int:
-    """The end of the line whose object starts at `at`, -1 if unsure; fill spans[field] with (start, end, 1 plain string | 2 escaped | 3 number)."""
+def scan_object(data: Any, at: Any, keys: Any, key_ends: Any, spans: Any) -> Any:
+    """The end of the line whose object starts at `at`, -1 if unsure.
+
+    Fills spans[field] with (start, end, kind): 1 a plain string, 2 one with escapes, 3 a number.
+    """
     for wanted in range(FIELDS):
         spans[wanted, 2] = 0
     at = skip_space(data, at + 1)
@@ -302,7 +306,7 @@ def scan_object(data: Any, at: int, keys: Any, key_ends: Any, spans: Any) -> int
 
 
 @compiled
-def copy_field(data: Any, span: Any, out: Any, to: int) -> int:
+def copy_field(data: Any, span: Any, out: Any, to: int) -> Any:
     if span[2] == 2:
         return unescape(data, span[0], span[1], out, to)
     size = span[1] - span[0]

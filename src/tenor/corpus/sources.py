@@ -69,7 +69,7 @@ def json_fields(start: bytes) -> list[str]:
     names: dict[str, None] = {}
     lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for line in lines[:-1][:100] or lines:
-        pairs = jsonlines.parse_object(line)
+        pairs = jsonlines.parse_object(line.decode("utf-8", "replace").encode())  # names matter here, not texts
         if not isinstance(pairs, str):
             names.update(dict.fromkeys(key for key, _ in pairs))
     return list(names)

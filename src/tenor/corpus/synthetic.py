@@ -7,6 +7,7 @@ of `noise`: so no classifier can be right more often than 1 − noise, and a per
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,8 +21,8 @@ from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.phrases import opinions, talk
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
-from tenor.store.atomic import replacing
 
+_DEFAULTS = GenerateSettings()
 _BLOCK = 8192  # rows made at once; part of what a seed means
 _WORDS = 60_000
 _ZIPF_TABLE = 1 << 20
@@ -41,19 +42,22 @@ class GenerateResult:
         return asdict(self)
 
 
-def generate(
-    out: str | Path, settings: GenerateSettings = GenerateSettings(), progress: Progress = SILENT
-) -> GenerateResult:
+def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: Progress = SILENT) -> GenerateResult:
     """Write a corpus of JSON lines (`reviewText`, `overall`)."""
     path, size = Path(out), 0
     if path.is_dir():
         raise UsageError("is a folder", where=path, remedy="name a file such as reviews.jsonl")
     progress.start("generating", settings.rows, "rows")
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        for rows, block in blocks(settings):
-            size += file.write(block)
-            progress.advance(rows)
-    progress.finish()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            for rows, block in blocks(settings):
+                size += file.write(block)
+                progress.advance(rows)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+        progress.finish()
     return GenerateResult(str(path), settings.rows, size, 1.0 - settings.noise)
 
 
@@ -63,7 +67,7 @@ def blocks(settings: GenerateSettings) -> Iterator[tuple[int, memoryview]]:
     for number, first in enumerate(range(0, settings.rows, _BLOCK)):
         rows = min(_BLOCK, settings.rows - first)
         rng = np.random.default_rng([settings.seed, number])
-        ids, lengths = _block(words, settings, rows, rng)
+        ids, _ = _block(words, settings, rows, rng)
         yield rows, memoryview(words.phrases.take(pa.array(ids)).buffers()[2])
 
 

@@ -31,7 +31,8 @@ def read_texts(path: str, text_column: str | None = None) -> Iterator[pa.Array]:
         with open_unpacked(path, kind.compression) as stream:
             yield from _plain(stream, path)
         return
-    columns, header, body = None, [], 0
+    header: list[str] = []
+    columns, body = None, 0
     if kind.format in DELIMITERS:
         with open_unpacked(path, kind.compression) as stream:
             header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tenor import errors
@@ -48,7 +50,7 @@ class _Worker:
     """One child process and the task it holds."""
 
     def __init__(self) -> None:
-        path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+        path = os.pathsep.join(p or str(Path.cwd()) for p in sys.path)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tenor.engines.worker"],
             stdin=subprocess.PIPE,
@@ -60,11 +62,9 @@ class _Worker:
     def give(self, number: int, request: Task) -> None:
         assert self.process.stdin is not None
         self.task = number
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it is dead; the end of its output says so
 
     def reply(self) -> dict[str, Any] | None:
         """Its answer, or None when it died."""
@@ -77,10 +77,8 @@ class _Worker:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
 
 
 class _Shift:

@@ -32,6 +32,7 @@ from tenor.progress import SILENT, Progress
 from tenor.store.atomic import sync
 from tenor.store.manifest import SPLITS, Manifest, ShardInfo, SplitInfo
 
+_DEFAULTS = PrepareSettings()
 _PART_BYTES = 256 << 20  # of raw text that one part of the dedupe answers for
 _WORD_BYTES = 64 << 20  # of distinct words that one part of the vocabulary answers for
 
@@ -39,7 +40,7 @@ _WORD_BYTES = 64 << 20  # of distinct words that one part of the vocabulary answ
 def prepare(
     inputs: Sequence[str | Path] | str | Path,
     out: str | Path,
-    settings: PrepareSettings = PrepareSettings(),
+    settings: PrepareSettings = _DEFAULTS,
     progress: Progress = SILENT,
 ) -> PrepareResult:
     """Turn raw review files into a folder of token shards, and account for every row.
@@ -71,7 +72,7 @@ def prepare(
 
 def _key(sources: list[Source], settings: PrepareSettings) -> str:
     """Names the job: its inputs and every setting that changes the result."""
-    files = [(source.path, source.size, os.stat(source.path).st_mtime_ns) for source in sources]
+    files = [(source.path, source.size, Path(source.path).stat().st_mtime_ns) for source in sources]
     values = {k: v for k, v in dataclasses.asdict(settings).items() if k not in ("engine", "workers")}
     return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
 

@@ -4,6 +4,7 @@ A word's bytes are gathered in lower case while it is read. Up to seven of them 
 comparison needed); a longer word's key is its hash, and its bytes are compared. Ids are those of a `WordTable`.
 """
 
+# ruff: noqa: PLR0911, PLR0912, PLR0915 - compiled loops stay in one function: state lives in registers
 from __future__ import annotations
 
 from typing import Any
@@ -36,7 +37,7 @@ def finalise(value: Any) -> Any:
 
 
 @compiled
-def find_or_add(key: Any, spread: Any, scratch: Any, size: int, frozen: bool, slots: Any, ids: Any, words: Any) -> int:
+def find_or_add(key: Any, spread: Any, scratch: Any, size: int, frozen: bool, slots: Any, ids: Any, words: Any) -> Any:
     """The id of the word in scratch[:size]; -1 when the table is frozen and does not hold it.
 
     `words` is (arena, starts, used): used[0] words fill used[1] bytes.
@@ -77,7 +78,7 @@ def find_or_add(key: Any, spread: Any, scratch: Any, size: int, frozen: bool, sl
 
 
 @compiled
-def read_entity(data: Any, at: int, end: int) -> Any:
+def read_entity(data: Any, at: Any, end: Any) -> Any:
     """(code point, position after it) of the entity at data[at] == '&'; (-1, at) none; (-2, at) a name for Python."""
     stop = at + 1
     while stop < end and stop < at + 34 and data[stop] != 59:
@@ -109,7 +110,7 @@ def read_entity(data: Any, at: int, end: int) -> Any:
 
 
 @compiled
-def tag_end(data: Any, at: int, end: int) -> int:
+def tag_end(data: Any, at: Any, end: Any) -> Any:
     """The position after the HTML tag at data[at] == '<', or `at` when none begins there."""
     first = at + 1
     if first < end and data[first] == 47:
@@ -126,7 +127,7 @@ def tag_end(data: Any, at: int, end: int) -> int:
 
 
 @compiled
-def decode(data: Any, at: int) -> Any:
+def decode(data: Any, at: Any) -> Any:
     """(code point, its bytes) of the valid UTF-8 at data[at]."""
     byte = np.int64(data[at])
     if byte < 0x80:
@@ -153,7 +154,7 @@ def tokenise(
     words: Any,  # (arena, starts, used) of the word table
     options: Any,  # (frozen, ids below this are skipped: the stop words, tokens kept a row)
     out: Any,  # (tokens, lengths, hashes (rows, 2), status, filled)
-) -> int:
+) -> Any:
     """Tokenise rows from `first_row` on; the row before which the word table must grow, or the number of rows."""
     frozen, stop_words, max_length = options
     tokens, lengths, hashes, status, filled = out
@@ -173,7 +174,7 @@ def tokenise(
         size = 0  # bytes of the word being read
         length = 0  # its characters
         packed, spread = _U0, _U0
-        mark = 0
+        mark = np.int64(0)
         apostrophe = False
         at = start
         slow = False
@@ -207,7 +208,7 @@ def tokenise(
                 break
             at += step
             if kind == WORD:
-                mark = 0
+                mark = np.int64(0)
                 if length < MAX_WORD_CHARACTERS:
                     if apostrophe:
                         scratch[size] = 39
@@ -243,7 +244,7 @@ def tokenise(
                 continue
             if kind == APOSTROPHE and size > 0 and not apostrophe:
                 apostrophe = True
-                mark = 0
+                mark = np.int64(0)
                 continue
             apostrophe = False
             while True:  # once for the word that ends here, once more for a mark or symbol
@@ -273,8 +274,8 @@ def tokenise(
                         packed |= np.uint64(scratch[i]) << (_U8 * np.uint64(i))
                     kind = SPACE
                 else:
-                    if kind != MARK and mark != 0 and code != mark:
-                        mark = 0
+                    if kind != MARK and mark not in (0, code):
+                        mark = np.int64(0)
                     break
         if slow:
             written = begun
@@ -290,7 +291,7 @@ def tokenise(
 
 
 @compiled
-def encode(code: int, out: Any, at: int) -> int:
+def encode(code: Any, out: Any, at: Any) -> Any:
     """Write a code point as UTF-8 at out[at]; the position after it."""
     if code < 0x80:
         out[at] = code

@@ -22,7 +22,10 @@ from tenor.preparation.settings import PrepareSettings
 def read_labelled(
     inputs: Sequence[str | Path], settings: PrepareSettings, classes: Sequence[str]
 ) -> Iterator[tuple[pa.Array, npt.NDArray[np.uint8]]]:
-    """Batches of (texts, labels). Neutral and unreadable rows are left out; too many of the latter raise CorpusError."""
+    """Batches of (texts, labels).
+
+    Neutral and unreadable rows are left out; too many unreadable ones raise CorpusError.
+    """
     sources = find_sources(inputs, Wanted(settings.text_column, settings.label_column, settings.title_column))
     rule = _rule(sources, settings)
     if rule.classes != tuple(classes):

@@ -22,7 +22,7 @@ class Place:
     """The final folder `out` and the working folder beside it, for the job that `key` names."""
 
     def __init__(self, out: Path, key: str) -> None:
-        self.out = Path(os.path.abspath(out))
+        self.out = Path(out).absolute()
         self.key = key
         self.work = self.out.with_name(f".{self.out.name}.preparing")
 
@@ -68,7 +68,7 @@ class Place:
         (final / NAME).write_bytes(manifest.to_bytes())
         sync(final / NAME)
         sync(final)
-        os.replace(final, self.out)
+        final.replace(self.out)
         sync(self.out.parent)
         self.discard()
 

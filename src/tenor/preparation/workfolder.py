@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -45,7 +44,7 @@ def making(path: Path) -> Iterator[Path]:
 
 def _rename(temporary: Path, path: Path) -> None:
     try:
-        os.rename(temporary, path)
+        temporary.rename(path)
     except OSError:  # ENOTEMPTY or EEXIST, as the system likes: somebody was faster
         if finished(path) is None:
             raise

@@ -20,12 +20,10 @@ class Split:
         self._shards = [map_shard(folder, shard) for shard in info.shards]
         counts = [len(shard.labels) for shard in self._shards]
         self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        none = np.empty(0, np.int64)
-        self.lengths: npt.NDArray[np.int32] = np.concatenate(
-            [np.diff(shard.offsets) for shard in self._shards] or [none]
-        ).astype(np.int32)
-        self.labels: npt.NDArray[np.uint8] = np.concatenate([shard.labels for shard in self._shards] or [none]).astype(
-            np.uint8
+        lengths = [np.empty(0, np.int64), *(np.diff(shard.offsets) for shard in self._shards)]
+        self.lengths: npt.NDArray[np.int32] = np.concatenate(lengths).astype(np.int32)
+        self.labels: npt.NDArray[np.uint8] = np.concatenate(
+            [np.empty(0, np.uint8), *(shard.labels for shard in self._shards)]
         )
 
     def __len__(self) -> int:

@@ -1,0 +1,168 @@
+"""The whole job on small corpora: what is kept, counted, split, and the same with any number of workers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.corpora import WRITERS, Review, make_reviews, write_csv, write_json_lines
+from preparation.reference import reference_tokens
+
+from tenor.errors import CorpusError, StoreError, UsageError
+from tenor.preparation.encode import Encoder
+from tenor.preparation.job import prepare
+from tenor.preparation.labelled import read_labelled
+from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.vocabulary import Vocabulary
+from tenor.store.manifest import SPLITS, Manifest
+from tenor.store.reader import open_split
+
+ONE = PrepareSettings(workers=1)
+ALL = PrepareSettings(workers=1, valid_share=0.0, test_share=0.0)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in ("job.json", "rejects.jsonl")]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def rows(folder: Path) -> Counter[tuple[str, int]]:
+    """Every stored row as (its words, its label)."""
+    words = ["", "?unknown?", *Vocabulary.load(folder / "vocab.json").words]
+    found: Counter[tuple[str, int]] = Counter()
+    for name in SPLITS:
+        with open_split(folder, name) as split:
+            tokens, lengths = split.gather(np.arange(len(split)))
+            ends = np.cumsum(lengths)
+            for end, length, label in zip(ends, lengths, split.labels, strict=True):
+                found[" ".join(words[t] for t in tokens[end - length : end]), int(label)] += 1
+    return found
+
+
+@pytest.mark.parametrize("kind", list(WRITERS))
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_every_format_keeps_every_row(tmp_path: Path, kind: str, packed: str) -> None:
+    reviews = make_reviews(300)
+    result = prepare(WRITERS[kind](tmp_path / f"r.{kind}{packed}", reviews), tmp_path / "out", ALL)
+    assert result.rows_read == result.rows_kept == 300
+    expected = Counter((" ".join(reference_tokens(r.text)), int(r.rating > 3)) for r in reviews)
+    assert rows(tmp_path / "out") == expected
+
+
+def test_duplicates_neutrals_and_rejects_add_up(tmp_path: Path) -> None:
+    reviews = [
+        *make_reviews(200),
+        *[Review("Same  thing, twice!", rating) for rating in (1, 5, 5)],
+        *[Review("same thing twice !", rating) for rating in (1, 1)],  # 1 three times: the most frequent
+        *[Review("a tie", rating) for rating in (5, 1)],  # the smaller
+        *[Review("mostly three", rating) for rating in (3, 3, 5)],  # neutral after the vote
+        Review("...", 5),
+        Review("neither", 3),
+    ]
+    write_json_lines(tmp_path / "r.jsonl", reviews)
+    result = prepare([tmp_path / "r.jsonl"], tmp_path / "out", ONE)
+    assert (result.rows_read, result.rows_kept, result.duplicates) == (212, 202, 7)
+    assert (result.dropped, result.rejected) == ({"neutral": 2}, {"empty": 1})
+    found = rows(tmp_path / "out")
+    assert found["same thing twice !", 0] == 1 and found["a tie", 0] == 1
+    assert (tmp_path / "out" / "rejects.jsonl").read_text().count('"line": 211') == 1
+
+
+def test_without_dedupe_every_row_stays_and_no_text_is_in_two_splits(tmp_path: Path) -> None:
+    reviews = make_reviews(100) * 3
+    write_json_lines(tmp_path / "r.jsonl", reviews)
+    result = prepare([tmp_path / "r.jsonl"], tmp_path / "out", PrepareSettings(workers=1, dedupe=False))
+    assert result.rows_kept == 300
+    assert set(rows(tmp_path / "out").values()) == {3}
+    for info in Manifest.load(tmp_path / "out").splits.values():
+        assert info.rows % 3 == 0
+
+
+def test_any_number_of_workers_and_files_gives_the_same_bytes(tmp_path: Path) -> None:
+    reviews = make_reviews(500)
+    write_json_lines(tmp_path / "all.jsonl", reviews)
+    write_json_lines(tmp_path / "a.jsonl", reviews[:170])
+    write_csv(tmp_path / "b.csv", reviews[170:])
+    prepare([tmp_path / "all.jsonl"], tmp_path / "one", ONE)
+    prepare([tmp_path / "b.csv", tmp_path / "a.jsonl"], tmp_path / "two", PrepareSettings(workers=2))
+    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
+
+
+def test_words_are_numbered_by_falling_frequency_over_training_rows(tmp_path: Path) -> None:
+    reviews = make_reviews(300)
+    write_json_lines(tmp_path / "r.jsonl", reviews)
+    prepare([tmp_path / "r.jsonl"], tmp_path / "out", PrepareSettings(workers=1, vocab_size=40))
+    vocabulary = Vocabulary.load(tmp_path / "out" / "vocab.json")
+    assert len(vocabulary) == 40
+    with open_split(tmp_path / "out", "train") as split:
+        tokens, _ = split.gather(np.arange(len(split)))
+    counts = np.bincount(tokens, minlength=40)[2:]
+    pairs = list(zip((-counts).tolist(), vocabulary.words, strict=True))
+    assert pairs == sorted(pairs) and tokens.min() == 1
+
+
+def test_encoder_gives_the_ids_of_prepare(tmp_path: Path) -> None:
+    reviews = make_reviews(200)
+    write_json_lines(tmp_path / "r.jsonl", reviews)
+    prepare([tmp_path / "r.jsonl"], tmp_path / "out", PrepareSettings(workers=1, max_length=12, vocab_size=50))
+    manifest = Manifest.load(tmp_path / "out")
+    vocabulary = Vocabulary.load(tmp_path / "out" / "vocab.json")
+    encode = Encoder(vocabulary, manifest.tokeniser, manifest.max_length)
+    tokens, lengths = encode([review.text for review in reviews])
+    mine = Counter(tuple(row.tolist()) for row in np.split(tokens, np.cumsum(lengths)[:-1]))
+    stored: Counter[tuple[int, ...]] = Counter()
+    for name in SPLITS:
+        with open_split(tmp_path / "out", name) as split:
+            t, n = split.gather(np.arange(len(split)))
+            stored.update(tuple(row.tolist()) for row in np.split(t, np.cumsum(n)[:-1]))
+    assert mine == stored
+    assert encode(["", "zzz"])[1].tolist() == [0, 1] and encode(["zzz"])[0].tolist() == [1]
+
+
+def test_read_labelled_gives_text_and_label(tmp_path: Path) -> None:
+    reviews = [*make_reviews(50), Review("so so", 3)]
+    path = write_json_lines(tmp_path / "r.jsonl", reviews)
+    batches = list(read_labelled([path], PrepareSettings(), ("negative", "positive")))
+    texts = [text for batch, _ in batches for text in batch.to_pylist()]
+    labels = [int(label) for _, batch in batches for label in batch]
+    assert list(zip(texts, labels, strict=True)) == [(r.text, int(r.rating > 3)) for r in reviews[:-1]]
+
+
+def test_the_same_job_again_is_not_done_twice_and_another_is_refused(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "r.jsonl", make_reviews(50))
+    first = prepare([path], tmp_path / "out", ONE)
+    assert prepare([path], tmp_path / "out", ONE) == first
+    with pytest.raises(UsageError, match="is there already"):
+        prepare([path], tmp_path / "out", PrepareSettings(workers=1, max_length=9))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "settings", "told"),
+    [
+        ("r.jsonl", None, {}, "cannot be read"),
+        ("r.jsonl", b"", {}, "is empty"),
+        ("r.bin", b"\x00\x01\x02 what is this", {}, "no known format"),
+        ("r.csv", b"body,stars\nfine,5\n", {}, "body, stars"),
+        ("r.csv", b"text,rating\nfine,5\n", {"text_column": "words"}, "text, rating"),
+        ("r.jsonl", b'{"text": "a", "rating": 5}\n{"text": "b", "rating": 4}\n', {}, "only one class"),
+        ("r.jsonl", b'{"text": "\xff\xfe", "rating": 5}\n', {}, "invalid UTF-8"),
+        ("r.jsonl.gz", b"not gz at all", {}, "not gz data"),
+        ("r.csv", b"text,rating\n", {}, "no rows"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(
+    tmp_path: Path, name: str, content: bytes | None, settings: dict[str, str], told: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=told):
+        prepare([tmp_path / name], tmp_path / "out", PrepareSettings(workers=1, **settings))  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == ([name] if content is not None else [])
+
+
+def test_a_folder_that_is_no_prepared_data(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no prepared data"):
+        Manifest.load(tmp_path)
