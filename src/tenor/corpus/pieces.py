@@ -14,7 +14,7 @@ from tenor.corpus.formats import Kind
 from tenor.corpus.sources import DELIMITERS, Source
 from tenor.corpus.streams import open_unpacked
 
-SMALLEST, LARGEST = 4 << 20, 64 << 20
+SMALLEST, LARGEST = 8 << 20, 64 << 20
 _WISHED = 16  # pieces, so that a middling corpus uses every worker
 
 

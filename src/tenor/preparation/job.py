@@ -149,8 +149,10 @@ class Job:
             with making(folder) as temporary:
                 vocabulary.save(temporary / "vocab.json")
                 save_meta(temporary, {})
-        self._stage("numbering words", counting.TRANSLATE_STAGE, [{}] * len(self.pieces))
-        return Vocabulary.load(folder / "vocab.json")
+        vocabulary = Vocabulary.load(folder / "vocab.json")
+        task = {"vocab_sha256": vocabulary.sha256}
+        self._stage("numbering words", counting.TRANSLATE_STAGE, [task] * len(self.pieces))
+        return vocabulary
 
     def _count(self) -> Vocabulary:
         counted = self._stage("counting words", counting.COUNT_STAGE, [{"parts": 1 << self.bits}] * len(self.pieces))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tenor.errors import StoreError
 from tenor.preparation.words import WordTable, pack
-from tenor.store.atomic import canonical, replacing
+from tenor.store.atomic import replacing
 
 PADDING, UNKNOWN, FIRST_WORD = 0, 1, 2
 
@@ -28,9 +28,9 @@ class Vocabulary:
         return len(self.words) + FIRST_WORD
 
     def to_bytes(self) -> bytes:
-        return canonical({"format": 1, "words": list(self.words)})
+        return (json.dumps({"format": 1, "words": self.words}, ensure_ascii=False) + "\n").encode()
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
@@ -56,7 +56,7 @@ class Vocabulary:
             raise StoreError("vocabulary is missing", where=path, remedy="prepare the data again") from error
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError("is no vocabulary", where=path, remedy="prepare the data again") from error
-        if not isinstance(words, list) or not all(isinstance(w, str) for w in words) or len(set(words)) != len(words):
+        if not isinstance(words, list) or not set(map(type, words)) <= {str} or len(set(words)) != len(words):
             raise StoreError("is no vocabulary", where=path, remedy="prepare the data again")
         return cls(words)
 
