@@ -1,35 +1,106 @@
-"""Short training runs for tests, and what they logged."""
+"""A run folder with made-up but plausible numbers, as `tenor train` lays it out."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
 
-import tenor
-
-SMALL = tenor.TrainSettings(
-    workers="1", threads=1, hidden=8, embedding_dim=8, batch_size=32, epochs=2, dropout=0.2, word_dropout=0.1
-)
+from tenor import environment
+from tenor.evaluation.metrics import measure
+from tenor.evaluation.scores import Scores
 
 
-def run(data: Path, out: Path, **changes: Any) -> dict[str, Any]:
-    """Train with small settings; the result."""
-    return tenor.train(data, out, replace(SMALL, **changes)).as_dict()
+def write_run(
+    folder: Path,
+    epochs: int = 4,
+    steps: int = 30,
+    workers: int = 2,
+    classes: tuple[str, ...] = ("negative", "positive"),
+) -> Path:
+    """Write config, environment, metrics and result; the curves fall and rise as real ones do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    events = list(_events(epochs, steps, workers, classes))
+    rate = {"samples_per_s": 1450.2, "tokens_per_s": 251_000.0}
+    result = {
+        "steps": epochs * steps,
+        "epochs": epochs,
+        "seconds": events[-1]["seconds"],
+        **rate,
+        "valid": events[-1]["valid"],
+        "test": _metrics(0.86, classes, 6000, seed=99),
+        "weights_sha256": "5f" * 32,
+        "workers": workers,
+    }
+    config = {
+        "model": {"cell": "lstm", "embedding_size": 64, "hidden_size": 64, "vocab_size": 20_002},
+        "training": {"batch_size": 256, "epochs": epochs, "lr": 0.002, "strategy": "allreduce", "seed": 0},
+        "classes": list(classes),
+        "data_sha256": "c0ffee" * 10,
+        "tokeniser": {"lower": True},
+        "max_length": 256,
+    }
+    _write(folder / "config.json", config)
+    _write(folder / "environment.json", environment.describe())
+    _write(folder / "result.json", result)
+    lines = [*events, {"event": "end", **result}]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return folder
 
 
-def events(run: Path, kind: str = "step") -> list[dict[str, Any]]:
-    lines = (run / "metrics.jsonl").read_text("utf-8").splitlines()
-    return [event for event in map(json.loads, lines) if event["event"] == kind]
+def _events(epochs: int, steps: int, workers: int, classes: tuple[str, ...]) -> Any:
+    rng = np.random.default_rng(0)
+    for step in range(1, epochs * steps + 1):
+        epoch = (step - 1) // steps + 1
+        loss = 0.25 + 0.44 * math.exp(-2 * step / steps) + float(rng.normal(0, 0.02))
+        compute = [0.16 + 0.02 * rank for rank in range(workers)]
+        yield {
+            "event": "step",
+            "epoch": epoch,
+            "step": step,
+            "loss": loss,
+            "lr": 0.002,
+            "samples": 256,
+            "tokens": 40_000,
+            "seconds": 0.18 * step,
+            "compute_seconds": compute,
+            "wait_seconds": [max(compute) - own + 0.01 for own in compute],
+            "bytes_sent": 5_000_000,
+            "shares": [256 // workers] * workers,
+        }
+        if step % steps == 0:
+            valid = _metrics(0.88 - 0.3 * math.exp(-epoch), classes, 2000, seed=epoch)
+            rates = {"samples_per_s": 1450.0, "tokens_per_s": 250_000.0}
+            mean = 0.25 + 0.4 * math.exp(-1.6 * epoch)
+            yield {
+                "event": "epoch",
+                "epoch": epoch,
+                "step": step,
+                "seconds": 0.18 * step,
+                "train_loss": mean,
+                "valid": valid,
+                **rates,
+            }
 
 
-def losses(run: Path) -> np.ndarray:
-    return np.array([event["loss"] for event in events(run)])
+def _metrics(accuracy: float, classes: tuple[str, ...], rows: int, seed: int) -> dict[str, Any]:
+    """Real metrics of made-up predictions that are right about `accuracy` of the time."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(rows) < 0.6).astype(int) if len(classes) == 2 else rng.integers(0, len(classes), rows)
+    right = rng.random(rows) < accuracy
+    scores = Scores()
+    if len(classes) == 2:
+        sure = 0.5 + 0.5 * rng.random(rows) ** 0.7
+        scores.add(np.where(right == (labels == 1), sure, 1 - sure), labels)
+    else:
+        chances = rng.random((rows, len(classes)))
+        chances[np.arange(rows), np.where(right, labels, (labels + 1) % len(classes))] += 1
+        scores.add(chances / chances.sum(1, keepdims=True), labels)
+    return measure(scores, classes).as_dict()
 
 
-def weights(run: Path) -> dict[str, np.ndarray]:
-    return load_file(run / "model.safetensors")
+def _write(file: Path, value: dict[str, Any]) -> None:
+    file.write_text(json.dumps(value, indent=1) + "\n", "utf-8")

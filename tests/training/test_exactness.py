@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers.runs import SMALL, events, losses, run, weights
+from helpers.training import SMALL, events, losses, run, weights
 from torch import nn
 
 from tenor.models.classifier import RecurrentClassifier

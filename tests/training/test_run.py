@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import make_reviews, write_json_lines
-from helpers.runs import events, run
+from helpers.training import events, run
 
 import tenor
 
