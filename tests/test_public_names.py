@@ -8,7 +8,6 @@ import pytest
 import tenor
 
 PUBLIC = [
-    "BenchSettings",
     "EvaluateSettings",
     "GenerateResult",
     "GenerateSettings",
@@ -21,7 +20,6 @@ PUBLIC = [
     "TrainResult",
     "TrainSettings",
     "__version__",
-    "bench",
     "evaluate",
     "generate",
     "load",
