@@ -18,21 +18,21 @@ DELAY = 6  # steps from what is measured to its effect: one until all ranks know
 
 @dataclass
 class History:
-    """At each step: how much longer than with the best shares a batch of the middle size is expected to take (0.1: a
-    tenth), and the shares in force."""
+    """Of every step: the shares in force, how far they are from the ideal ones (mean over the workers, relative), and
+    how much longer than the best a batch of the middle size is expected to take (0.1: a tenth longer)."""
 
-    excess: list[float]
     shares: list[Floats]
+    errors: list[float]
+    excess: list[float]
 
-    def settled_after(self, start: int, within: float) -> int:
-        """Steps after `start` from which every later step's expected time is within the given part of the best."""
-        late = [step for step in range(start, len(self.excess)) if self.excess[step] > within]
+    def settled_after(self, start: int, within: float = 0.1) -> int:
+        """Steps after `start` from which the shares' error stays within the given bound."""
+        late = [step for step in range(start, len(self.errors)) if self.errors[step] > within]
         return late[-1] + 1 - start if late else 0
 
     def num_changes(self, start: int = 0) -> int:
-        return sum(
-            not np.array_equal(a, b) for a, b in zip(self.shares[start:], self.shares[start + 1 :], strict=False)
-        )
+        pairs = zip(self.shares[start:], self.shares[start + 1 :], strict=False)
+        return sum(not np.array_equal(before, after) for before, after in pairs)
 
 
 def simulate(
@@ -49,18 +49,20 @@ def simulate(
     rng = np.random.default_rng(seed)
     balancer = Balancer(size)
     plan: list[tuple[int, Costs | None]] = [(0, None)]
-    history = History([], [])
+    history = History([], [], [])
     equal = np.full(size, 1.0 / size)
     for step in range(num_steps):
         total = float(rng.uniform(20, 200) * rows_per_worker * size)
         truth = costs(step)
         used = [known for since, known in plan if since <= step][-1]
         tokens = used.share_out(total) if used else equal * total
+        tokens = np.maximum(tokens, total / (rows_per_worker * size))  # at least one row each
         middle = 110.0 * rows_per_worker * size
         given = used.share_out(middle) if used else equal * middle
-        best = truth.finish(truth.share_out(middle)).max()
-        history.excess.append(float(truth.finish(given).max() / best - 1.0))
+        best = truth.share_out(middle)
         history.shares.append(given / middle)
+        history.errors.append(float(np.mean(np.abs(given / best - 1.0))))
+        history.excess.append(float(truth.finish(given).max() / truth.finish(best).max() - 1.0))
         balancer.observe(tokens, truth.finish(tokens) * rng.lognormal(0.0, noise, size))
         if (step + 1) % every == 0:
             latest = plan[-1][1]

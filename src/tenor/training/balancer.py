@@ -50,7 +50,7 @@ class Balancer:
     @property
     def threshold(self) -> float:
         """The gain that noise alone may show, from the worst of n workers' errors; at least what a change is worth."""
-        return max(LEAST_GAIN, 0.7 * self.fit.error * math.sqrt(2 * math.log(self.size)))
+        return max(LEAST_GAIN, self.fit.error * math.sqrt(2 * math.log(self.size)))
 
     def state(self) -> dict[str, Any]:
         return {"seen": self.seen, "total": self.total, "fit": self.fit.state()}

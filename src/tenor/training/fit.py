@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FADE = 0.97  # weight of a step relative to the next one
+FADE = 0.95  # weight of a step relative to the next one
 LEAST_NOISE = 0.04  # of a step's time: quieter machines are not worth chasing
 FAR = 2.5  # sigmas off the fit at which a step is kept out of it, and beyond which it counts no more
 SLACK = 1.0  # sigmas a step may be off without adding to the sum
@@ -34,7 +34,8 @@ class Fit:
         self.sums = np.zeros((5, size))
         self.trial = np.zeros((2, 5, size))  # the same sums since the steps began to lie on that side
         self.off = np.zeros((2, size))  # by how much they do, added up
-        self.noise = 0.1  # one sigma of log(seen / expected)
+        self.last = np.zeros(size)  # log(seen / expected) of the last step
+        self.noise = 0.1  # one sigma of it
 
     def observe(self, tokens: Floats, seconds: Floats) -> None:
         """Take in one step. Workers without tokens or time showed nothing."""
@@ -43,15 +44,16 @@ class Fit:
         y = np.where(seen, seconds * z, 0.0)
         terms = np.stack([np.ones_like(z), z, y, z * z, z * y])
         unsure = self.noise * np.sqrt(1.0 + 1.0 / np.maximum(self.sums[W], 1.0))  # of the step and of the fit
-        sigmas = self._distance(z, y, seen) / unsure
+        logs = self._distance(z, y, seen)
+        self._learn_noise(logs)
+        sigmas = logs / unsure
         is_far = np.abs(sigmas) > FAR
         self._try(terms, sigmas, seen)
         self.sums = np.where(seen & ~is_far, FADE * self.sums + terms, self.sums)
-        self._learn_noise(sigmas[seen & (self.sums[W] > ENOUGH)])
         self._restart_changed()
 
     def _distance(self, z: Floats, y: Floats, seen: NDArray[np.bool_]) -> Floats:
-        """log(seen / expected), 0 where too little is known to expect anything."""
+        """log(seen / expected); 0 where too little is known to expect anything."""
         fixed, per_token = self.estimate()
         known = seen & (self.sums[W] > ENOUGH - 0.5)
         logs: Floats = np.log(np.divide(y, per_token + fixed * z, out=np.ones_like(y), where=known))
@@ -63,11 +65,13 @@ class Fit:
         grown = np.where((self.off > 0)[:, None], self.trial + terms, 0.0)
         self.trial = np.where(seen, grown, self.trial)
 
-    def _learn_noise(self, sigmas: Floats) -> None:
-        """From the middle of the distances, which a few workers that change speed do not move."""
-        if len(sigmas):
-            rate = 1.0 - 0.95 ** min(len(sigmas), 8)  # many workers teach it faster
-            sigma = 1.48 * float(np.median(np.minimum(np.abs(sigmas), FAR))) * self.noise
+    def _learn_noise(self, logs: Floats) -> None:
+        """From one step to the next, which a drift does not move; from the middle, which a few changes do not move."""
+        jumps = np.abs(logs - self.last)[(logs != 0) & (self.last != 0)]
+        self.last = logs
+        if len(jumps):
+            rate = 1.0 - 0.95 ** min(len(jumps), 8)  # many workers teach it faster
+            sigma = min(1.48 / 1.41 * float(np.median(jumps)), 3.0 * self.noise)
             self.noise = max(LEAST_NOISE, self.noise + rate * (sigma - self.noise))
 
     def _restart_changed(self) -> None:
@@ -114,12 +118,13 @@ class Fit:
             "sums": self.sums.tolist(),
             "trial": self.trial.tolist(),
             "off": self.off.tolist(),
+            "last": self.last.tolist(),
             "noise": self.noise,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         self.sums, self.trial = np.array(state["sums"]), np.array(state["trial"])
-        self.off, self.noise = np.array(state["off"]), float(state["noise"])
+        self.off, self.last, self.noise = np.array(state["off"]), np.array(state["last"]), float(state["noise"])
 
 
 def _bounded(fixed: Floats, z: Floats, y: Floats) -> Floats:
