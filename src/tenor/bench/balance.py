@@ -1,9 +1,10 @@
 """Scenario `balance`: workers of mixed speeds, without balancing, balancing every epoch, and every few steps.
 
 The slow workers are emulated (see training/slowdown.py). The ideal is the sum of what the workers reach alone: each
-one trains in a run of its own, with its slowdown, on batches as large as the share it had at the end of the run that
-was balanced by steps. `share_of_ideal` is a mode's samples a second over that sum. The runs of all mixes take turns,
-those of the lone workers among them, so that a slow minute of the machine hits all alike.
+one trains in a run of its own, with its slowdown, on batches as large as its share in a run that was balanced by
+steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included. All runs take
+turns, those of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than
+cores stand in line for them, which the ideal does not know of.
 """
 
 from __future__ import annotations
@@ -28,9 +29,17 @@ from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
 MODES = {"off": "off", "epoch": "epoch", "steps": "steps:5"}
-TRAINING = TrainSettings(threads=1, batch_size=256, hidden=64, embedding_dim=64, epochs=100, dropout=0.0)
-EPOCH_ROWS = 8192  # 32 batches an epoch, so that balancing by epochs has its turns as well
-STEPS = 160
+MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
+TRAINING = TrainSettings(threads=1, batch_size=256, hidden=64, embedding_dim=32, epochs=100, dropout=0.0)
+DATA = PrepareSettings(max_length=64, vocab_size=5000)
+NUM_ROWS = (
+    10_240  # of which eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
+)
+STEPS = 240
+STEPS_ALONE = 80  # also of the run that shows which shares come about
+
+Speeds = tuple[float, ...]  # how slow each worker is
+Worker = tuple[float, int]  # how slow it is, and its rows of each batch
 
 
 @dataclass(frozen=True)
@@ -56,45 +65,47 @@ class Mix:
         return ",".join(spells)
 
 
-MIXES = tuple(Mix.parse(name) for name in ("1:1", "1:2", "1:3", "2:2:6", "1:1→3"))
-
-
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
-    """Generate and prepare reviews, look which shares the balanced runs end with, then measure all in turns."""
+    """Generate and prepare reviews, look which shares come about, then measure all in turns."""
     raw, data = folder / "reviews.jsonl", folder / "data"
-    generate(raw, GenerateSettings(rows=EPOCH_ROWS * 10 // 8))
-    prepare([raw], data, PrepareSettings(max_length=128))
+    generate(raw, GenerateSettings(rows=NUM_ROWS))
+    prepare([raw], data, DATA)
+    mixes = [Mix.parse(name) for name in MIXES]
     together = [
         Contender(f"{mix.name} {mode}", partial(_together, data, mix, balance), {"mix": mix.name, "mode": mode})
-        for mix in MIXES
+        for mix in mixes
         for mode, balance in MODES.items()
     ]
-    lone = {mix.name: _lone_workers(mix, _shares(data, mix)) for mix in MIXES}
+    workers = {speeds: _settled(data, speeds) for mix in mixes for speeds in (mix.before, mix.after)}
     alone = [
-        Contender(f"alone {rows} rows × {slowness:g}", partial(_alone, data, slowness, rows))
-        for slowness, rows in sorted({worker for half in lone.values() for workers in half for worker in workers})
+        Contender(_name(worker), partial(_alone, data, worker))
+        for worker in sorted({worker for team in workers.values() for worker in team})
     ]
     result = measure("balance", [*together, *alone], settings.repeats, settings.warmups, progress)
-    return _beside_ideal(result, lone, len(together))
+    rates = {row["name"]: row["samples_per_s"] for row in result.rows[len(together) :]}
+    teams = {speeds: sum(rates[_name(worker)] for worker in team) for speeds, team in workers.items()}
+    for row, mix in zip(result.rows, [mix for mix in mixes for _ in MODES], strict=False):
+        _put_beside_ideal(row, teams[mix.before], teams[mix.after])
+    return result
 
 
-Worker = tuple[float, int]  # how slow it is, and its rows of each batch
+def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:
+    """The ideal of the whole run: as many samples are trained on in either half of it."""
+    row["ideal_samples_per_s"] = 2.0 / (1.0 / before + 1.0 / after)
+    row["share_of_ideal"] = row["samples_per_s"] / row["ideal_samples_per_s"]
 
 
-def _lone_workers(mix: Mix, shares: tuple[list[int], list[int]]) -> tuple[list[Worker], list[Worker]]:
-    """The workers of the first and of the second half of a run."""
-    return list(zip(mix.before, shares[0], strict=True)), list(zip(mix.after, shares[1], strict=True))
+def _settled(data: Path, speeds: Speeds) -> list[Worker]:
+    """The workers with the rows each has of a batch once balancing has settled."""
+    slowdown = ",".join(f"{rank}:{slowness:g}" for rank, slowness in enumerate(speeds))
+    _, steps = _train(data, len(speeds), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
+    columns = zip(*[step["shares"] for step in steps[len(steps) // 2 :]], strict=True)
+    rows = [max(1, round(statistics.mean(column))) for column in columns]
+    return list(zip(speeds, rows, strict=True))
 
 
-def _shares(data: Path, mix: Mix) -> tuple[list[int], list[int]]:
-    """The rows each worker had, balanced by steps, at the end of the first and of the second half."""
-    _, events = _train(data, len(mix.before), STEPS, balance=MODES["steps"], slowdown=mix.slowdown())
-    ends = (STEPS // 2, STEPS)
-    return tuple(_typical([e["shares"] for e in events if end - 16 < e["step"] <= end]) for end in ends)  # type: ignore[return-value]
-
-
-def _typical(shares: list[list[int]]) -> list[int]:
-    return [max(1, round(statistics.median(own))) for own in zip(*shares, strict=True)]
+def _name(worker: Worker) -> str:
+    return f"alone {worker[0]:g} with {worker[1]} rows"
 
 
 def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:
@@ -102,9 +113,9 @@ def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:
     return {"samples_per_s": float(values["samples_per_s"])}
 
 
-def _alone(data: Path, slowness: float, rows: int) -> Mapping[str, float]:
-    """One worker on batches of its share's size; as many steps as half a run."""
-    values, _ = _train(data, 1, STEPS // 2, batch_size=rows, slowdown=f"0:{slowness:g}")
+def _alone(data: Path, worker: Worker) -> Mapping[str, float]:
+    slowness, rows = worker
+    values, _ = _train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}")
     return {"samples_per_s": float(values["samples_per_s"])}
 
 
@@ -115,13 +126,3 @@ def _train(data: Path, workers: int, steps: int, **changes: Any) -> tuple[dict[s
         values = train(data, out, replace(TRAINING, workers=str(workers), max_steps=steps, **changes)).values
         lines = (out / "metrics.jsonl").read_text("utf-8").splitlines()
     return values, [event for event in map(json.loads, lines) if event["event"] == "step"]
-
-
-def _beside_ideal(result: Result, lone: dict[str, tuple[list[Worker], list[Worker]]], num_together: int) -> Result:
-    """The rows of the mixes with their share of the ideal; the lone workers' rows go into it."""
-    rates = {row["name"]: row["samples_per_s"] for row in result.rows[num_together:]}
-    for row in result.rows[:num_together]:
-        halves = [sum(rates[f"alone {rows} rows × {slow:g}"] for slow, rows in half) for half in lone[row["mix"]]]
-        row["ideal_samples_per_s"] = 2.0 / (1.0 / halves[0] + 1.0 / halves[1])  # as many samples in either half
-        row["share_of_ideal"] = row["samples_per_s"] / row["ideal_samples_per_s"]
-    return replace(result, rows=result.rows[:num_together])
