@@ -16,7 +16,7 @@ class TrainSettings:
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
     layers: int = setting(1, "Recurrent layers.")
     bidirectional: bool = setting(False, "Read each review backwards as well.")
-    pooling: str = setting("max", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
+    pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
