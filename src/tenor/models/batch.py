@@ -30,5 +30,10 @@ class Batch:
         return replace(self, rows=None if self.rows is None else self.rows.to(device), **moved)
 
     @property
+    def num_padded(self) -> int:
+        """Tokens with the padding, which is what computing costs."""
+        return self.tokens.numel()
+
+    @property
     def num_tokens(self) -> int:
         return int(self.lengths.sum())
