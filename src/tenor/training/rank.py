@@ -15,6 +15,7 @@ from tenor.training.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
+from tenor.training.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
 from tenor.training.reviews import Reviews
@@ -29,6 +30,7 @@ from tenor.world import World
 def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -> dict[str, Any]:
     """Train as one rank; rank 0 writes the run folder and tells its events. Every rank gets the result."""
     settings = job.settings
+    keep_freed_memory()
     torch.set_default_dtype(torch.float64 if settings.precision == "fp64" else torch.float32)
     device = choose_device(settings.device, world)
     group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
