@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -21,7 +22,7 @@ def _largest(states: NDArray[Any], lengths: NDArray[Any], best: NDArray[Any], pl
             if t < lengths[row]:
                 for j in range(states.shape[2]):
                     value = states[t, row, j]
-                    if value > best[row, j] or value != value:
+                    if value > best[row, j] or np.isnan(value):
                         best[row, j] = value
                         place[row, j] = t
 

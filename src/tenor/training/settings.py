@@ -11,7 +11,7 @@ from tenor.settings import check, setting
 @dataclass(frozen=True)
 class TrainSettings:
     task: str = setting("reviews", "What is learned.", ("reviews",))
-    cell: str = setting("lstm", "Recurrent cell.", ("lstm", "gru", "rnn"))
+    cell: str = setting("lstm", "Recurrent cell; qrnn is light and fast.", ("lstm", "gru", "rnn", "qrnn"))
     embedding_dim: int = setting(100, "Width of the word vectors.")
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
     layers: int = setting(1, "Recurrent layers.")
@@ -30,7 +30,7 @@ class TrainSettings:
     decay: str = setting("linear", "How the rate falls after warm-up.", ("linear", "cosine", "none"))
     warmup_epochs: float = setting(0.25, "Epochs over which the rate rises.")
     reference_batch: int = setting(0, "The batch the rate was chosen for; 0: this one.")
-    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "none"))
+    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "capped", "none"))
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
     precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64"))
