@@ -22,6 +22,7 @@ class TrainSettings:
 
     epochs: int = setting(3, "Passes over the training rows.")
     batch_size: int = setting(64, "The global batch: rows in one step, over all workers.")
+    accumulate: int = setting(1, "Micro-batches in which each worker computes its part of a batch, to save memory.")
     optimizer: str = setting("adam", "Update rule.", ("adam", "sgd", "adagrad"))
     lr: float = setting(2e-3, "Peak learning rate, chosen for --reference-batch where that is given.")
     momentum: float = setting(0.9, "Momentum of sgd.")
@@ -33,7 +34,7 @@ class TrainSettings:
     scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "capped", "none"))
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
-    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64"))
+    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64", "bf16"))
     patience: int = setting(0, "Stop after so many epochs without a better validation accuracy; 0: never.")
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
@@ -51,6 +52,7 @@ class TrainSettings:
     max_restarts: int = setting(0, "How often a lost worker may restart the run from its last checkpoint.")
     max_seconds: float = setting(0.0, "End training after so many seconds; 0: by epochs alone.")
     max_steps: int = setting(0, "End training after so many steps; 0: by epochs alone.")
+    tensorboard: bool = setting(False, "Also write events for TensorBoard into the run folder.")
     seed: int = setting(0, "Fixes weights, order and masks.")
 
     def __post_init__(self) -> None:
@@ -61,6 +63,7 @@ class TrainSettings:
             "layers",
             "epochs",
             "batch_size",
+            "accumulate",
             "lr",
             "keep_checkpoints",
             "checkpoint_steps",
