@@ -33,12 +33,12 @@ def reference_tokens(text: str, clean: str = "words", marks: bool = True) -> lis
         elif clean == "words" and c in "'’" and ord(before) in letters and ord(after) in letters:
             word += "'"
         else:
-            tokens, word = tokens + ([word[:64]] if word else []), ""
+            tokens, word = tokens + ([_cut(word)] if word else []), ""
             symbol = clean == "words" and ord(c) in _SYMBOLS
             if symbol or (clean == "words" and marks and c in "!?" and c != last):
                 tokens.append(c)
         last = c
-    return tokens + ([word[:64]] if word else [])
+    return tokens + ([_cut(word)] if word else [])
 
 
 def _markup(match: re.Match[str]) -> str:
@@ -53,3 +53,8 @@ def _markup(match: re.Match[str]) -> str:
     except ValueError:
         return found
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else found
+
+
+def _cut(word: str) -> str:
+    """As many characters as fit 64 bytes."""
+    return word.encode()[:64].decode("utf-8", "ignore")

@@ -40,8 +40,38 @@ def test_examples(text: str, expected: list[str]) -> None:
 
 
 PIECES = st.sampled_from(
-    ["don't", "’", "'", "<br/>", "<", ">", "&amp;", "&eacute;", "&#x41;", "&#0;", "&bogus;", "&", ";", "!", "?", "İ"]
-    + ["e\u0301", "\u0301", "각", "\u1100\u1161", "👍", "\u00ad", "ß", "Σ", " ", "\n", "\0", "Word", "99", "\ufeff"]
+    [
+        "don't",
+        "’",
+        "'",
+        "<br/>",
+        "<",
+        ">",
+        "&amp;",
+        "&eacute;",
+        "&#x41;",
+        "&#0;",
+        "&bogus;",
+        "&",
+        ";",
+        "!",
+        "?",
+        "İ",
+        "e\u0301",
+        "\u0301",
+        "각",
+        "\u1100\u1161",
+        "👍",
+        "\u00ad",
+        "ß",
+        "Σ",
+        " ",
+        "\n",
+        "\0",
+        "Word",
+        "99",
+        "\ufeff",
+    ]
 )
 TEXT = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.lists(PIECES, max_size=20).map("".join)

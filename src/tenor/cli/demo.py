@@ -55,7 +55,7 @@ def demo(
     story, settings = Story(console, 6), replace(TRAIN, seed=seed)
     with story.stage(f"prepare {raw.name}"):
         prepared = tenor.prepare([raw], data, PREPARE, progress=console.progress()).as_dict()
-        splits = ", ".join(f"{name} {count:,}" for name, count in prepared["splits"].items())
+        splits = ", ".join(f"{name} {part['rows']:,}" for name, part in prepared["splits"].items())
         story.say(f"{prepared['rows_read']:,} rows read, {prepared['duplicates']:,} duplicates; {splits}")
     with story.stage("train an LSTM with 2 workers"):
         trained = tenor.train(data, run, settings, progress=console.progress()).as_dict()

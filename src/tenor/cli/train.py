@@ -26,10 +26,11 @@ def train(
     from tenor.world import detect
 
     if compare:
-        return _compare(console, data, out, settings, compare.split(","))
+        _compare(console, data, out, settings, compare.split(","))
+        return
     result = tenor.train(data, out, settings, progress=console.progress()).as_dict()
     if not detect().is_first:  # one of many that a launcher started: rank 0 speaks for all
-        return None
+        return
     human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
     console.result(result, f"{human}\n{metrics_table(result['test'] or result['valid'])}\nrun: {out}")
 

@@ -30,16 +30,12 @@ def read_header(stream: BinaryIO, delimiter: str, where: str) -> tuple[list[str]
     return names, bom + len(line) + len(newline)
 
 
-def read(
-    stream: BinaryIO,
-    delimiter: str,
-    header: list[str],
-    columns: Columns,
-    end: int | None = None,
-) -> Iterator[Batch]:
-    """The rows from where the stream stands (the start of a record) to `end` bytes further on."""
-    scanner = _Scanner(delimiter, header, columns)
-    carry, line, left = b"", 1, end
+def record_blocks(stream: BinaryIO, delimiter: str, size: int | None = None) -> Iterator[tuple[bytes, int]]:
+    """(bytes, whole records in them) from where the stream stands, the start of a record, to `size` bytes further.
+
+    A quote that is never closed gives its line with 0 records: it is refused, and reading goes on after it.
+    """
+    carry, left = b"", size
     while True:
         block = stream.read(BLOCK if left is None else min(BLOCK, left))
         left = None if left is None else left - len(block)
@@ -48,17 +44,37 @@ def read(
             data += b"\n"
         cut, records = whole_records(np.frombuffer(data, np.uint8), ord(delimiter))
         if records:
-            batch = scanner.scan(data[:cut], records, line)
-            yield batch
-            line += batch.lines
+            yield data[:cut], records
         carry = data[cut:]
         if len(carry) > MAX_LINE or (not block and carry):
-            # A quote that is never closed: refuse its line and go on with the next.
-            yield refused(line, "quote not closed")
-            line += 1
-            carry = carry[carry.find(b"\n") + 1 :]
+            line = carry.find(b"\n") + 1
+            yield carry[:line], 0
+            carry = carry[line:]
         elif not block:
             return
+
+
+def find_cuts(stream: BinaryIO, delimiter: str, body: int, size: int) -> list[int]:
+    """Places about `size` bytes apart where records start: a quoted newline is none, so it must be read to be known."""
+    stream.seek(body)
+    cuts, at = [body], body
+    for data, _ in record_blocks(stream, delimiter):
+        if at - cuts[-1] >= size:
+            cuts.append(at)
+        at += len(data)
+    return cuts
+
+
+def read(
+    stream: BinaryIO, delimiter: str, header: list[str], columns: Columns, size: int | None = None
+) -> Iterator[Batch]:
+    """The rows from where the stream stands, the start of a record, to `size` bytes further on."""
+    scanner = _Scanner(delimiter, header, columns)
+    line = 1
+    for data, records in record_blocks(stream, delimiter, size):
+        batch = scanner.scan(data, records, line) if records else refused(line, "quote not closed")
+        yield batch
+        line += batch.lines
 
 
 class _Scanner:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tenor.corpus import delimited, fasttext, jsonlines
+from tenor.corpus import delimited, fasttext, jsonlines, parquet
 from tenor.corpus.batch import Batch
 from tenor.corpus.columns import Columns
 from tenor.corpus.formats import Kind
 from tenor.corpus.sources import DELIMITERS, Source
 from tenor.corpus.streams import open_unpacked
 
-SMALLEST, LARGEST = 4 << 20, 64 << 20
+SMALLEST, LARGEST = 8 << 20, 64 << 20
 _WISHED = 16  # pieces, so that a middling corpus uses every worker
 
 
@@ -26,6 +26,9 @@ class Piece:
 
     @property
     def size(self) -> int:
+        """About how many bytes it is, for the progress shown."""
+        if self.source.kind.format == "parquet":
+            return sum(self.source.groups[self.start : self.end])
         return (self.source.size if self.end is None else self.end) - self.start
 
     def as_dict(self) -> dict[str, Any]:
@@ -36,7 +39,7 @@ class Piece:
         source = dict(values["source"])
         source["kind"] = Kind(**source["kind"])
         source["columns"] = source["columns"] and Columns(**source["columns"])
-        source["header"] = tuple(source["header"])
+        source["header"], source["groups"] = tuple(source["header"]), tuple(source["groups"])
         return cls(Source(**source), values["start"], values["end"])
 
 
@@ -53,10 +56,30 @@ def plan(sources: Sequence[Source]) -> list[Piece]:
 
 
 def _cut(source: Source, size: int) -> list[Piece]:
-    if source.kind.compression or source.kind.format not in ("json", "fasttext") or source.size <= size:
+    if source.kind.format == "parquet":
+        return _cut_groups(source, size)
+    if source.kind.compression or source.size <= size:
         return [whole(source)]
-    count = -(-source.size // size)
-    bounds = [source.size * i // count for i in range(count + 1)]
+    if source.kind.format in DELIMITERS:
+        with open_unpacked(source.path, "") as stream:
+            bounds = delimited.find_cuts(stream, DELIMITERS[source.kind.format], source.body, size)
+        bounds.append(source.size)
+    else:
+        count = -(-source.size // size)
+        bounds = [source.size * i // count for i in range(count + 1)]
+    return [Piece(source, start, end) for start, end in itertools.pairwise(bounds)]
+
+
+def _cut_groups(source: Source, size: int) -> list[Piece]:
+    """Row groups together until they make a piece; start and end count groups."""
+    bounds, held = [0], 0
+    for number, group in enumerate(source.groups):
+        held += group
+        if held >= size:
+            bounds.append(number + 1)
+            held = 0
+    if bounds[-1] != len(source.groups):
+        bounds.append(len(source.groups))
     return [Piece(source, start, end) for start, end in itertools.pairwise(bounds)]
 
 
@@ -64,13 +87,19 @@ def read_piece(piece: Piece) -> Iterator[Batch]:
     """The batches of one piece."""
     source = piece.source
     with open_unpacked(source.path, source.kind.compression) as stream:
-        if source.kind.format in DELIMITERS:
-            stream.read(piece.start)
-            delimiter, columns = DELIMITERS[source.kind.format], source.columns
-            assert columns is not None
-            yield from delimited.read(stream, delimiter, list(source.header), columns)
+        if source.kind.format == "fasttext":
+            yield from fasttext.read(stream, piece.start, piece.end)
+            return
+        assert source.columns is not None
+        if source.kind.format == "parquet":
+            yield from parquet.read(stream, source.columns, source.path, piece.start, piece.end)
         elif source.kind.format == "json":
-            assert source.columns is not None
             yield from jsonlines.read(stream, source.columns, piece.start, piece.end)
         else:
-            yield from fasttext.read(stream, piece.start, piece.end)
+            if source.kind.compression:
+                stream.read(piece.start)
+            else:
+                stream.seek(piece.start)
+            size = None if piece.end is None else piece.end - piece.start
+            delimiter = DELIMITERS[source.kind.format]
+            yield from delimited.read(stream, delimiter, list(source.header), source.columns, size)

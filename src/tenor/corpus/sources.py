@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tenor.corpus import delimited, jsonlines
+from tenor.corpus import delimited, jsonlines, parquet
 from tenor.corpus.columns import Columns, Wanted, choose
 from tenor.corpus.formats import KNOWN, Kind, compression_of, format_of
-from tenor.corpus.streams import SNIFF, open_raw, open_unpacked
+from tenor.corpus.inputs import expand
+from tenor.corpus.streams import SNIFF, open_raw, open_unpacked, stamp
 from tenor.errors import CorpusError
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -25,29 +26,34 @@ class Source:
     columns: Columns | None  # None for fastText lines
     header: tuple[str, ...] = ()
     body: int = 0  # where the first record starts
+    groups: tuple[int, ...] = ()  # bytes of each row group of a Parquet file
+    stamp: str = ""  # tells whether the file is still the same
 
 
 def find_sources(inputs: Sequence[str | Path], wanted: Wanted) -> list[Source]:
     """Every input file, in the order given."""
-    return [inspect(str(path), wanted) for path in inputs]
+    return [inspect(path, wanted) for path in expand(inputs)]
 
 
 def inspect(path: str, wanted: Wanted) -> Source:
     """Look at a file's name and first bytes; CorpusError when it cannot be read as reviews."""
     kind, start = recognise(path)
-    size = Path(path).stat().st_size
+    size, changed = stamp(path)
+    source = Source(path, size, kind, None, stamp=str(changed))
     if kind.format == "text":
         raise CorpusError(
             "is of no known format", where=path, remedy=f"known are {KNOWN}; the name's ending or the content tells"
         )
-    if kind.format in DELIMITERS:
-        delimiter = DELIMITERS[kind.format]
-        with open_unpacked(path, kind.compression) as stream:
-            header, body = delimited.read_header(stream, delimiter, path)
-        return Source(path, size, kind, choose(header, wanted, path), tuple(header), body)
+    if kind.format == "fasttext":
+        return source
     if kind.format == "json":
-        return Source(path, size, kind, choose(json_fields(start), wanted, path))
-    return Source(path, size, kind, None)
+        return replace(source, columns=choose(json_fields(start), wanted, path))
+    with open_unpacked(path, kind.compression) as stream:
+        if kind.format == "parquet":
+            names, groups = parquet.inspect(stream, path)
+            return replace(source, columns=choose(names, wanted, path), groups=tuple(groups))
+        header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
+        return replace(source, columns=choose(header, wanted, path), header=tuple(header), body=body)
 
 
 def recognise(path: str) -> tuple[Kind, bytes]:

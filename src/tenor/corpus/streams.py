@@ -1,4 +1,4 @@
-"""Opening raw files: unpacking on the way, with damage turned into errors that name the file."""
+"""Opening raw files, local or by URL: unpacking on the way, with damage turned into errors that name the file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,57 @@ import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
-from tenor.errors import CorpusError
+from tenor.errors import CorpusError, MissingExtra
 
 SNIFF = 1 << 16
+# Text shrinks by 3 to 10; what shrinks by hundreds over this much output is an attack or an accident.
+MAX_RATIO, RATIO_FROM = 250, 64 << 20
+MAX_UNPACKED = 1 << 42
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
+
+
+def is_url(path: str) -> bool:
+    return "://" in path
+
+
+def filesystem(path: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path on it."""
+    import fsspec
+
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(path)
+    except ImportError as error:
+        raise MissingExtra(f"reading {path.split('://', 1)[0]}:// addresses", "remote") from error
+    except ValueError as error:
+        raise CorpusError(f"cannot be opened: {error}", where=path, remedy="check the address") from error
+    return found
+
+
+def stamp(path: str) -> tuple[int, int | str]:
+    """(size, when it was changed): tells whether an input is still the same."""
+    if not is_url(path):
+        found = Path(path).stat()
+        return found.st_size, found.st_mtime_ns
+    system, name = filesystem(path)
+    return int(system.size(name) or 0), str(system.ukey(name))
 
 
 @contextlib.contextmanager
 def open_raw(path: str) -> Iterator[BinaryIO]:
     """The bytes as they lie there."""
     try:
-        with Path(path).open("rb", buffering=0) as raw:
-            yield cast(BinaryIO, io.BufferedReader(raw, 1 << 20))
+        if is_url(path):
+            system, name = filesystem(path)
+            with system.open(name, "rb") as remote:
+                yield cast(BinaryIO, remote)
+            return
+        with Path(path).open("rb") as raw:
+            yield cast(BinaryIO, raw)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise CorpusError(f"cannot be read: {error.strerror}", where=path, remedy="check the name") from error
+        why = error.strerror or type(error).__name__
+        raise CorpusError(f"cannot be read: {why}", where=path, remedy="check the name") from error
 
 
 @contextlib.contextmanager
@@ -34,28 +69,58 @@ def open_unpacked(path: str, compression: str) -> Iterator[BinaryIO]:
         if not compression:
             yield raw
             return
-        with _unpack(raw, compression) as unpacked:
-            yield cast(BinaryIO, Guarded(unpacked, path, compression))
+        counted = _Counted(raw)
+        with contextlib.closing(_unpack(counted, compression)) as unpacked:
+            yield cast(BinaryIO, Guarded(unpacked, counted, path, compression))
 
 
-def _unpack(raw: BinaryIO, compression: str) -> contextlib.AbstractContextManager[BinaryIO]:
+def _unpack(raw: Any, compression: str) -> Any:
     if compression == "gz":
-        return cast(contextlib.AbstractContextManager[BinaryIO], gzip.GzipFile(fileobj=raw))
-    return cast(contextlib.AbstractContextManager[BinaryIO], bz2.BZ2File(raw))
+        return gzip.GzipFile(fileobj=raw)
+    if compression == "bz2":
+        return bz2.BZ2File(raw)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+
+
+class _Counted(io.RawIOBase):
+    """Counts the packed bytes that were read."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self.raw, self.count = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.raw.read(size)
+        self.count += len(data)
+        return data
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
 
 
 class Guarded:
-    """A packed stream that says which file is damaged."""
+    """A packed stream that says which file is damaged, and stops one that unpacks without end."""
 
-    def __init__(self, stream: BinaryIO, path: str, compression: str) -> None:
-        self._stream = stream
-        self._path = path
-        self._compression = compression
+    def __init__(self, stream: Any, packed: _Counted, path: str, compression: str) -> None:
+        self._stream, self._packed, self._path, self._compression = stream, packed, path, compression
+        self._count = 0
 
     def read(self, size: int = -1) -> bytes:
         try:
-            return self._stream.read(size)
+            data: bytes = self._stream.read(size)
         except _DAMAGE as error:
             raise CorpusError(
                 f"damaged {self._compression} data: {error}", where=self._path, remedy="fetch the file again"
             ) from error
+        self._count += len(data)
+        if self._count > MAX_UNPACKED or self._count > max(RATIO_FROM, MAX_RATIO * self._packed.count):
+            raise CorpusError(
+                f"unpacks to more than {MAX_RATIO} times its size",
+                where=self._path,
+                remedy="if it is no mistake, unpack it first",
+            )
+        return data

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from tenor.corpus import delimited
+from tenor.corpus import delimited, parquet
 from tenor.corpus.batch import Batch
 from tenor.corpus.blocks import line_blocks
 from tenor.corpus.columns import Columns, choose_text
-from tenor.corpus.pieces import Piece, read_piece
+from tenor.corpus.pieces import read_piece, whole
 from tenor.corpus.sources import DELIMITERS, Source, json_fields, recognise
 from tenor.corpus.streams import open_unpacked
 from tenor.errors import CorpusError
@@ -31,16 +32,18 @@ def read_texts(path: str, text_column: str | None = None) -> Iterator[pa.Array]:
         with open_unpacked(path, kind.compression) as stream:
             yield from _plain(stream, path)
         return
-    header: list[str] = []
-    columns, body = None, 0
-    if kind.format in DELIMITERS:
+    source = Source(path, 0, kind, None)
+    if kind.format == "json":
+        source = replace(source, columns=Columns(choose_text(json_fields(start), text_column, path), None))
+    elif kind.format != "fasttext":
         with open_unpacked(path, kind.compression) as stream:
-            header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
+            if kind.format == "parquet":
+                header, body = parquet.inspect(stream, path)[0], 0
+            else:
+                header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
         columns = Columns(choose_text(header, text_column, path), None)
-    elif kind.format == "json":
-        columns = Columns(choose_text(json_fields(start), text_column, path), None)
-    source = Source(path, 0, kind, columns, tuple(header), body)
-    for batch in read_piece(Piece(source, body, None)):
+        source = replace(source, columns=columns, header=tuple(header), body=body)
+    for batch in read_piece(whole(source)):
         yield _texts(batch, path)
 
 

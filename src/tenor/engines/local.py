@@ -12,11 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tenor import errors
-from tenor.engines.protocol import Done, Task, call
-from tenor.errors import TenorError, WorkerError
-
-MAX_ATTEMPTS = 20  # of one task
+from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, call, too_many_deaths, unwrap
 
 
 class LocalEngine:
@@ -120,31 +116,13 @@ class _Shift:
         if reply is None:
             self._replace(seat, number)
         else:
-            self.results[number] = _tell(_unwrap(reply), self.done)
+            self.results[number] = _tell(unwrap(reply), self.done)
         self._next(seat)
 
     def _replace(self, seat: int, number: int) -> None:
         code = self.crew[seat].process.wait()
         self.crew[seat].stop()
         if self.attempts[number] >= MAX_ATTEMPTS:
-            raise WorkerError(
-                f"workers died {MAX_ATTEMPTS} times at one task of {self.stage}; the last one ended with code {code}",
-                remedy="look for the kernel's out-of-memory killer, or use fewer workers",
-            )
+            raise too_many_deaths(self.stage, f"ended with code {code}")
         self.waiting.append(number)
         self.crew[seat] = _Worker()
-
-
-def _unwrap(reply: dict[str, Any]) -> Task:
-    """A worker's result, or its error raised here."""
-    if "result" in reply:
-        result: Task = reply["result"]
-        return result
-    if "error" in reply:
-        told = reply["error"]
-        error: TenorError = getattr(errors, told["kind"]).__new__(getattr(errors, told["kind"]))
-        TenorError.__init__(error, told["what"], where=told["where"], remedy=told["remedy"])
-        raise error
-    if "oserror" in reply:
-        raise OSError(*reply["oserror"])
-    raise WorkerError(f"a worker failed:\n{reply['crash']}")

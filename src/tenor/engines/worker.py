@@ -7,11 +7,8 @@ import os
 import queue
 import sys
 import threading
-import traceback
-from typing import Any
 
-from tenor.engines.protocol import call
-from tenor.errors import TenorError
+from tenor.engines.protocol import answer
 
 
 def main() -> None:
@@ -22,7 +19,7 @@ def main() -> None:
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     while True:
         request = json.loads(inbox.get())
-        replies.write(json.dumps(_answer(request)) + "\n")
+        replies.write(json.dumps(answer(request["stage"], request["task"])) + "\n")
         replies.flush()
 
 
@@ -30,18 +27,6 @@ def _listen(inbox: queue.Queue[str]) -> None:
     for line in sys.stdin:
         inbox.put(line)
     os._exit(0)
-
-
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return {"result": call(request["stage"], request["task"])}
-    except TenorError as error:
-        kind = type(error).__name__
-        return {"error": {"kind": kind, "what": error.what, "where": error.where, "remedy": error.remedy}}
-    except OSError as error:
-        return {"oserror": [error.errno, error.strerror, error.filename and str(error.filename)]}
-    except Exception:
-        return {"crash": traceback.format_exc()}
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ class Characters:
     kinds: npt.NDArray[np.uint8]  # (CODE_POINTS,)
     plain_kinds: npt.NDArray[np.uint8]  # (CODE_POINTS,)
     lower: npt.NDArray[np.int32]  # (CODE_POINTS,)
+    fold: npt.NDArray[np.uint8]  # (256,): the lower case of ASCII word characters, 0 for every other byte
 
 
 @functools.cache
@@ -53,7 +54,10 @@ def characters(clean: str = "words", marks: bool = True) -> Characters:
     for first, last in pinned["compose"]:
         kinds[first : last + 1] = COMPOSE
     kinds[ord("&")], kinds[ord("<")] = ENTITY, TAG
-    return Characters(kinds, plain, _lower(pinned["lower"]))
+    lower = _lower(pinned["lower"])
+    fold = np.zeros(256, np.uint8)
+    fold[:128] = np.where(kinds[:128] == WORD, lower[:128], 0)
+    return Characters(kinds, plain, lower, fold)
 
 
 def _lower(runs: list[list[int]]) -> npt.NDArray[np.int32]:

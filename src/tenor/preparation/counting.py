@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from tenor.preparation import dedupe, mapping
 from tenor.preparation.ragged import count_rows
 from tenor.preparation.vocabulary import Vocabulary
-from tenor.preparation.words import WordTable, unpack, word_hashes
+from tenor.preparation.words import WordTable, word_hashes
 from tenor.preparation.workfolder import finished, load, making, part_path, save, save_meta
 from tenor.store.manifest import SPLITS
 
@@ -60,7 +61,7 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
             totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
         totals[ids] += counts  # a piece names each word once
     totals = totals[: len(table)]
-    best = most_frequent(unpack(*table.contents()), totals, task["top"])
+    best = most_frequent(table, totals, task["top"])
     with making(path) as folder:
         (folder / "words.tsv").write_bytes(b"".join(b"%d\t%s\n" % (count, word) for word, count in best))
         return save_meta(folder, {"words": len(table)})
@@ -86,14 +87,16 @@ def _slice(
     return words[np.repeat(starts[order], lengths) + within], packed, load(counted, "counts")[first:last]
 
 
-def most_frequent(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> list[tuple[bytes, int]]:
+def most_frequent(table: WordTable, counts: npt.NDArray[np.int64], top: int) -> list[tuple[bytes, int]]:
     """The `top` words by falling count, ties by the word."""
-    chosen = np.arange(len(words))
-    if len(words) > top:
-        least = np.partition(counts, len(words) - top)[len(words) - top]
+    chosen = np.arange(len(table))
+    if len(table) > top:
+        least = np.partition(counts, len(table) - top)[len(table) - top]
         chosen = np.flatnonzero(counts >= least)
-    pairs = [(words[i], int(counts[i])) for i in chosen]
-    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:top]
+    arena, starts = table.contents()
+    data = arena.tobytes()
+    words = [data[a:b] for a, b in zip(starts[chosen].tolist(), starts[chosen + 1].tolist(), strict=True)]
+    return sorted(zip(words, counts[chosen].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))[:top]
 
 
 def collect(work: str, parts: int, top: int) -> Vocabulary:
@@ -106,12 +109,20 @@ def collect(work: str, parts: int, top: int) -> Vocabulary:
     return Vocabulary([word.decode() for word, _ in pairs[:top]])
 
 
+@functools.lru_cache(maxsize=1)
+def _vocabulary(work: str, sha256: str) -> Vocabulary:
+    """The job's vocabulary, read once a process; its hash keeps another job's from being taken for it."""
+    vocabulary = Vocabulary.load(part_path(work, "vocabulary", 0) / "vocab.json")
+    assert vocabulary.sha256 == sha256
+    return vocabulary
+
+
 def translate_piece(task: dict[str, Any]) -> dict[str, Any]:
     """The table from a piece's own word ids to those of the vocabulary."""
     path = part_path(task["work"], "tables", task["number"])
     if (known := finished(path)) is not None:
         return known
-    vocabulary = Vocabulary.load(part_path(task["work"], "vocabulary", 0) / "vocab.json")
+    vocabulary = _vocabulary(task["work"], task["vocab_sha256"])
     piece = part_path(task["work"], mapping.FOLDER, task["number"])
     with making(path) as folder:
         save(folder, table=vocabulary.look_up(load(piece, "words"), load(piece, "word_starts")))

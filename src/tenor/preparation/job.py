@@ -16,8 +16,9 @@ from tenor.corpus.columns import Wanted
 from tenor.corpus.labels import make_rule, rank
 from tenor.corpus.pieces import plan
 from tenor.corpus.sources import Source, find_sources
-from tenor.engines.local import LocalEngine
+from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine, Task
+from tenor.engines.settings import EngineSettings
 from tenor.errors import CorpusError, UsageError
 from tenor.preparation import counting, dedupe, mapping, sharding
 from tenor.preparation.accounting import account, check_classes, check_rejects, write_rejects
@@ -25,9 +26,10 @@ from tenor.preparation.place import Place
 from tenor.preparation.result import PrepareResult, make_result
 from tenor.preparation.rules import settle_rule
 from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.stopwords import read_stopwords
 from tenor.preparation.tokeniser import TokeniserSettings
-from tenor.preparation.vocabulary import FIRST_WORD, Vocabulary
-from tenor.preparation.workfolder import finished, making, part_path, save_meta
+from tenor.preparation.vocabulary import FIRST_WORD, Vocabulary, borrow
+from tenor.preparation.workfolder import finished, link, making, part_path, save_meta
 from tenor.progress import SILENT, Progress
 from tenor.store.atomic import sync
 from tenor.store.manifest import SPLITS, Manifest, ShardInfo, SplitInfo
@@ -56,7 +58,7 @@ def prepare(
     if (done := place.done()) is not None:
         progress.say(f"{place.out} holds this job's result already")
         return make_result(place.out, *done)
-    engine = LocalEngine(settings.workers or os.cpu_count() or 1)
+    engine = make_engine(_engine_settings(settings))
     try:
         with place.working() as work:
             manifest = Job(work, sources, settings, engine, progress).run()
@@ -70,10 +72,16 @@ def prepare(
     return make_result(place.out, manifest, job)
 
 
+def _engine_settings(settings: PrepareSettings) -> EngineSettings:
+    names = {field.name for field in dataclasses.fields(EngineSettings)}
+    values = {name: getattr(settings, name) for name in names}
+    return EngineSettings(**{**values, "workers": settings.workers or os.cpu_count() or 1})
+
+
 def _key(sources: list[Source], settings: PrepareSettings) -> str:
     """Names the job: its inputs and every setting that changes the result."""
-    files = [(source.path, source.size, Path(source.path).stat().st_mtime_ns) for source in sources]
-    values = {k: v for k, v in dataclasses.asdict(settings).items() if k not in ("engine", "workers")}
+    files = [(source.path, source.size, source.stamp) for source in sources]
+    values = {name: getattr(settings, name) for name in settings.result_fields}
     return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
 
 
@@ -96,7 +104,7 @@ class Job:
     ) -> None:
         self.work, self.sources, self.settings, self.engine, self.progress = work, sources, settings, engine, progress
         self.pieces = plan(sources)
-        self.tokeniser = TokeniserSettings(marks=settings.marks).as_dict()
+        self.tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords)).as_dict()
         raw = sum(source.size * (4 if source.kind.compression else 1) for source in sources)
         self.bits = max(0, (-(-raw // _PART_BYTES) - 1).bit_length())
         self.rule = make_rule(settings.labels, settings.negative, settings.positive)
@@ -117,7 +125,15 @@ class Job:
         self.progress.start(title, sum(sizes) if sizes else len(tasks), "B" if sizes else "parts")
         numbered = [{"work": str(self.work), "number": i, **task} for i, task in enumerate(tasks)]
         mean = sum(sizes) / len(sizes) if sizes else 1
-        results = self.engine.run(stage, numbered, lambda result: self.progress.advance(mean))
+        began, rows = time.monotonic(), 0
+
+        def done(result: Task) -> None:
+            nonlocal rows
+            rows += result.get("read", 0)
+            note = f"{rows / max(time.monotonic() - began, 1e-9):,.0f} rows/s" if rows else ""
+            self.progress.advance(result.get("bytes", mean), note)
+
+        results = self.engine.run(stage, numbered, done)
         self.progress.finish()
         return results
 
@@ -145,12 +161,14 @@ class Job:
     def _vocabulary(self) -> Vocabulary:
         folder = part_path(str(self.work), "vocabulary", 0)
         if finished(folder) is None:
-            vocabulary = self._count()
+            vocabulary = borrow(self.settings.vocab, self.tokeniser) if self.settings.vocab else self._count()
             with making(folder) as temporary:
                 vocabulary.save(temporary / "vocab.json")
                 save_meta(temporary, {})
-        self._stage("numbering words", counting.TRANSLATE_STAGE, [{}] * len(self.pieces))
-        return Vocabulary.load(folder / "vocab.json")
+        vocabulary = Vocabulary.load(folder / "vocab.json")
+        task = {"vocab_sha256": vocabulary.sha256}
+        self._stage("numbering words", counting.TRANSLATE_STAGE, [task] * len(self.pieces))
+        return vocabulary
 
     def _count(self) -> Vocabulary:
         counted = self._stage("counting words", counting.COUNT_STAGE, [{"parts": 1 << self.bits}] * len(self.pieces))
@@ -177,7 +195,7 @@ class Job:
             target = final / shard["file"]
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists():
-                os.link(part_path(str(self.work), sharding.FOLDER, number) / target.name, target)
+                link(part_path(str(self.work), sharding.FOLDER, number) / target.name, target)
         for split in {Path(shard["file"]).parent for shard in shards}:
             sync(final / split)
         vocabulary.save(final / "vocab.json")

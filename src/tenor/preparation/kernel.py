@@ -14,13 +14,14 @@ import numpy as np
 from tenor.corpus.compiled import compiled
 from tenor.preparation.characters import APOSTROPHE, COMPOSE, ENTITY, IGNORED, MARK, SPACE, SYMBOL, TAG, WORD
 
-MAX_WORD_CHARACTERS = 64
-SCRATCH_BYTES = 4 * MAX_WORD_CHARACTERS + 8
+MAX_WORD_BYTES = 64  # a longer word is cut before the character that does not fit
+BATCH = 128  # words gathered before they are looked up
 
 DONE, SLOW = 0, 1  # a row's status: tokenised, or to be cleaned in Python first
 
-_U0, _U1, _U7, _U8 = np.uint64(0), np.uint64(1), np.uint64(7), np.uint64(8)
-_U29, _U32, _U33, _U56 = np.uint64(29), np.uint64(32), np.uint64(33), np.uint64(56)
+_U0, _U1, _U2, _U7, _U8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7), np.uint64(8)
+_U29, _U32, _U33 = np.uint64(29), np.uint64(32), np.uint64(33)
+_U56, _U64 = np.uint64(56), np.uint64(64)
 _LONG = np.uint64(1 << 63)
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -37,43 +38,44 @@ def finalise(value: Any) -> Any:
 
 
 @compiled
-def find_or_add(key: Any, spread: Any, scratch: Any, size: int, frozen: bool, slots: Any, ids: Any, words: Any) -> Any:
-    """The id of the word in scratch[:size]; -1 when the table is frozen and does not hold it.
+def probe(key: Any, spread: Any, scratch: Any, size: Any, slots: Any, arena: Any, starts: Any) -> Any:
+    """(slot, id) of the word in scratch[:size]: where it is, or the empty slot where it belongs and -1.
 
-    `words` is (arena, starts, used): used[0] words fill used[1] bytes.
+    slots[2 * i] is a key, slots[2 * i + 1] its id: one cache line holds both.
     """
-    arena, starts, used = words
-    mask = np.uint64(slots.shape[0] - 1)
+    mask = np.uint64(slots.shape[0] // 2 - 1)
     at = spread & mask
     while True:
-        held = slots[at]
-        if held == _U0:
-            break
+        held = slots[_U2 * at]
         if held == key:
-            found = ids[at]
-            if key < _LONG:
-                return found
-            first = starts[found]
-            if starts[found + 1] - first == size:
-                same = True
-                for i in range(size):
-                    if arena[first + i] != scratch[i]:
-                        same = False
-                        break
-                if same:
-                    return found
+            found = np.int64(slots[_U2 * at + _U1])
+            if key < _LONG or same_word(scratch, size, arena, starts[found], starts[found + 1]):
+                return at, found
+        elif held == _U0:
+            return at, np.int64(-1)
         at = (at + _U1) & mask
-    if frozen:
-        return -1
-    added = used[0]
-    slots[at] = key
-    ids[at] = added
-    first = used[1]
+
+
+@compiled
+def same_word(scratch: Any, size: Any, arena: Any, first: Any, last: Any) -> Any:
+    if last - first != size:
+        return False
+    for i in range(size):  # noqa: SIM110 - compiled
+        if arena[first + i] != scratch[i]:
+            return False
+    return True
+
+
+@compiled
+def insert(at: Any, key: Any, scratch: Any, size: Any, slots: Any, arena: Any, starts: Any, used: Any) -> Any:
+    """Put the word in scratch[:size] into the empty slot `at`; its id. used = (words, bytes)."""
+    added, first = used[0], used[1]
+    slots[_U2 * at] = key
+    slots[_U2 * at + _U1] = np.uint64(added)
     for i in range(size):
         arena[first + i] = scratch[i]
-    used[0] = added + 1
-    used[1] = first + size
     starts[added + 1] = first + size
+    used[0], used[1] = added + 1, first + size
     return added
 
 
@@ -143,42 +145,102 @@ def decode(data: Any, at: Any) -> Any:
 
 
 @compiled
+def settle(
+    words: Any,  # how many
+    lowered: Any,  # their bytes, one after the other
+    ends: Any,
+    keys: Any,
+    spreads: Any,
+    slots: Any,
+    arena: Any,
+    starts: Any,
+    used: Any,
+    frozen: Any,
+    found: Any,
+) -> None:
+    """Look the gathered words up, adding new ones.
+
+    Apart from the reading of bytes, so that the processor has many look-ups under way at once: most of their time
+    is waiting for memory.
+    """
+    first = 0
+    mask = np.uint64(slots.shape[0] // 2 - 1)
+    for word in range(words):
+        key = keys[word]
+        at = spreads[word] & mask
+        if slots[_U2 * at] == key and key < _LONG:
+            found[word] = np.int64(slots[_U2 * at + _U1])
+        else:
+            size = ends[word] - first
+            held = lowered[first : first + size]
+            slot, number = probe(key, spreads[word], held, size, slots, arena, starts)
+            if number < 0 and not frozen:
+                number = insert(slot, key, held, size, slots, arena, starts, used)
+            found[word] = number
+        first = ends[word]
+
+
+@compiled
 def tokenise(
     data: Any,  # uint8: the rows' bytes
     offsets: Any,  # row r is data[offsets[r]:offsets[r + 1]]
-    first_row: int,
+    first_row: Any,
+    fold: Any,  # uint8 (256,): the lower case of an ASCII word character, 0 for every other byte
     kinds: Any,
     lower: Any,
-    slots: Any,
-    ids: Any,
-    words: Any,  # (arena, starts, used) of the word table
-    options: Any,  # (frozen, ids below this are skipped: the stop words, tokens kept a row)
-    out: Any,  # (tokens, lengths, hashes (rows, 2), status, filled)
+    slots: Any,  # the word table
+    arena: Any,
+    starts: Any,
+    used: Any,
+    frozen: Any,
+    stop_words: Any,  # ids below this are skipped
+    max_length: Any,  # tokens kept of a row
+    tokens: Any,
+    lengths: Any,
+    hashes: Any,  # (rows, 2)
+    status: Any,
+    filled: Any,  # (1,): tokens written
 ) -> Any:
     """Tokenise rows from `first_row` on; the row before which the word table must grow, or the number of rows."""
-    frozen, stop_words, max_length = options
-    tokens, lengths, hashes, status, filled = out
-    arena, _, used = words
-    scratch = np.empty(SCRATCH_BYTES, np.uint8)
+    lowered = np.empty(BATCH * MAX_WORD_BYTES + 8, np.uint8)
+    ends, found = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
+    keys, spreads = np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64)
     rows = offsets.shape[0] - 1
     written = filled[0]
     for row in range(first_row, rows):
-        start, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
-        room = end - start
-        if not frozen and (2 * (used[0] + room // 2 + 64) > slots.shape[0] or used[1] + 2 * room + 64 > arena.shape[0]):
+        at, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        room = end - at
+        if not frozen and (4 * (used[0] + room // 2 + 64) > slots.shape[0] or used[1] + 2 * room + 64 > arena.shape[0]):
             filled[0] = written
             return row
         begun = written
         count = 0
         lane_a, lane_b = _K1, _K2
-        size = 0  # bytes of the word being read
-        length = 0  # its characters
-        packed, spread = _U0, _U0
+        words, base = 0, 0  # gathered, and where the word being read starts in `lowered`
+        size = 0  # its bytes
+        cut = False  # the word is longer than is kept
+        packed, spread, shift = _U0, _U0, _U0
         mark = np.int64(0)
         apostrophe = False
-        at = start
         slow = False
-        while at <= end:
+        while True:
+            if not apostrophe and not cut:
+                while at < end:
+                    low = fold[data[at]]
+                    if low == 0:
+                        break
+                    lowered[base + size] = low
+                    size += 1
+                    packed |= np.uint64(low) << shift
+                    shift += _U8
+                    at += 1
+                    if shift == _U64:
+                        spread = (spread ^ packed) * _K1
+                        spread ^= spread >> _U32
+                        packed, shift = _U0, _U0
+                        if size == MAX_WORD_BYTES:
+                            cut = True
+                            break
             # The end of the row reads as a space, so that the last word is finished by the same lines.
             code, step = np.int64(32), 1
             if at < end:
@@ -200,44 +262,28 @@ def tokenise(
                         kind = SPACE
             elif kind == TAG:
                 kind = SPACE
-                after = tag_end(data, at, end)
-                if after > at:
-                    step = after - at
+                step = max(1, tag_end(data, at, end) - at)
             if kind == COMPOSE:
                 slow = True
                 break
             at += step
             if kind == WORD:
                 mark = np.int64(0)
-                if length < MAX_WORD_CHARACTERS:
-                    if apostrophe:
-                        scratch[size] = 39
-                        packed |= np.uint64(39) << (_U8 * (np.uint64(size) & _U7))
-                        size += 1
-                        length += 1
-                        if size & 7 == 0:
+                for turn in range(2):  # the apostrophe that waits, then the character
+                    if cut or (turn == 0 and not apostrophe):
+                        continue
+                    first = size
+                    size = encode(np.int64(39) if turn == 0 else np.int64(lower[code]), lowered, base + first) - base
+                    if size > MAX_WORD_BYTES:
+                        size = first
+                        cut = True
+                    for i in range(first, size):
+                        packed |= np.uint64(lowered[base + i]) << shift
+                        shift += _U8
+                        if shift == _U64:
                             spread = (spread ^ packed) * _K1
                             spread ^= spread >> _U32
-                            packed = _U0
-                    code = np.int64(lower[code])
-                    if code < 0x80:
-                        scratch[size] = code
-                        packed |= np.uint64(code) << (_U8 * (np.uint64(size) & _U7))
-                        size += 1
-                        if size & 7 == 0:
-                            spread = (spread ^ packed) * _K1
-                            spread ^= spread >> _U32
-                            packed = _U0
-                    else:
-                        first = size
-                        size = encode(code, scratch, size)
-                        for i in range(first, size):
-                            packed |= np.uint64(scratch[i]) << (_U8 * (np.uint64(i) & _U7))
-                            if (i + 1) & 7 == 0:
-                                spread = (spread ^ packed) * _K1
-                                spread ^= spread >> _U32
-                                packed = _U0
-                    length += 1
+                            packed, shift = _U0, _U0
                 apostrophe = False
                 continue
             if kind == IGNORED:
@@ -255,34 +301,41 @@ def tokenise(
                     else:
                         spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
                         key = spread | _LONG
-                    found = find_or_add(key, spread, scratch, size, frozen, slots, ids, words)
-                    if found >= stop_words or found < 0:
-                        lane_a = ((lane_a ^ spread) * _K2) ^ (lane_a >> _U29)
-                        lane_b = (lane_b + spread) * _K1
-                        lane_b ^= lane_b >> _U32
-                        if count < max_length:
-                            tokens[written] = found
-                            written += 1
-                        count += 1
+                    base += size
+                    keys[words], spreads[words], ends[words] = key, spread, base
+                    words += 1
                     size = 0
-                    length = 0
-                    packed, spread = _U0, _U0
+                    cut = False
+                    packed, spread, shift = _U0, _U0, _U0
                 if (kind == MARK and code != mark) or kind == SYMBOL:
                     mark = code
-                    size = encode(code, scratch, 0)
+                    size = encode(code, lowered, base) - base
                     for i in range(size):
-                        packed |= np.uint64(scratch[i]) << (_U8 * np.uint64(i))
+                        packed |= np.uint64(lowered[base + i]) << (_U8 * np.uint64(i))
                     kind = SPACE
                 else:
                     if kind != MARK and mark not in (0, code):
                         mark = np.int64(0)
                     break
+            if at > end or words >= BATCH - 1:
+                settle(words, lowered, ends, keys, spreads, slots, arena, starts, used, frozen, found)
+                for word in range(words):
+                    if found[word] >= stop_words or found[word] < 0:
+                        spread = spreads[word]
+                        lane_a = ((lane_a ^ spread) * _K2) ^ (lane_a >> _U29)
+                        lane_b = (lane_b + spread) * _K1
+                        lane_b ^= lane_b >> _U32
+                        if count < max_length:
+                            tokens[written] = found[word]
+                            written += 1
+                        count += 1
+                words, base, spread = 0, 0, _U0
+                if at > end:
+                    break
         if slow:
             written = begun
             count = 0
-            status[row] = SLOW
-        else:
-            status[row] = DONE
+        status[row] = SLOW if slow else DONE
         lengths[row] = written - begun
         hashes[row, 0] = finalise(lane_a + np.uint64(count))
         hashes[row, 1] = finalise(lane_b ^ lane_a)

@@ -46,6 +46,7 @@ class Mapper:
         self.tokeniser = Tokeniser.counting(TokeniserSettings.from_dict(task["tokeniser"]))
         self.ratings = Ratings(LabelRule.from_dict(task["rule"]), Piece.from_dict(task["piece"]).source.path)
         self.rejects: list[Reject] = []
+        self.size = Piece.from_dict(task["piece"]).size
         self.read = 0
         self.lines = 0
         self.ids: list[npt.NDArray[np.int32]] = []
@@ -98,6 +99,7 @@ class Mapper:
             {
                 "read": self.read,
                 "lines": self.lines,
+                "bytes": self.size,
                 "rejected": dict(Counter(reject.reason for reject in self.rejects)),
                 "ratings": self.ratings.names,
                 "word_bytes": len(words),

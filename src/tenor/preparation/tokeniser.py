@@ -75,14 +75,13 @@ class Tokeniser:
             self._ids = np.empty(2 * (size + rows), np.int32)
         tokens = Tokens(self._ids, np.empty(rows, np.int32), np.empty((rows, 2), np.uint64))
         status, filled = np.empty(rows, np.uint8), np.zeros(1, np.int64)
-        out = (tokens.ids, tokens.lengths, tokens.hashes, status, filled)
-        row = 0
+        row, table = 0, self.table
         while True:
-            table = self.table
-            options = (self.frozen, self.stop, max_length)
             row = tokenise(
-                data, offsets, row, kinds, self.characters.lower, table.slots, table.ids, table.words, options, out
-            )
+                data, offsets, row, self.characters.fold, kinds, self.characters.lower,
+                table.slots, table.arena, table.starts, table.used, self.frozen, self.stop, max_length,
+                tokens.ids, tokens.lengths, tokens.hashes, status, filled,
+            )  # fmt: skip
             if row == rows:
                 break
             need = int(offsets[row + 1] - offsets[row])

@@ -7,13 +7,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tenor.errors import StoreError
+from tenor.errors import StoreError, UsageError
 from tenor.preparation.words import WordTable, pack
-from tenor.store.atomic import canonical, replacing
+from tenor.store.atomic import replacing
+from tenor.store.manifest import Manifest
 
 PADDING, UNKNOWN, FIRST_WORD = 0, 1, 2
 
@@ -28,9 +30,9 @@ class Vocabulary:
         return len(self.words) + FIRST_WORD
 
     def to_bytes(self) -> bytes:
-        return canonical({"format": 1, "words": list(self.words)})
+        return (json.dumps({"format": 1, "words": self.words}, ensure_ascii=False) + "\n").encode()
 
-    @property
+    @functools.cached_property
     def sha256(self) -> str:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
@@ -56,7 +58,7 @@ class Vocabulary:
             raise StoreError("vocabulary is missing", where=path, remedy="prepare the data again") from error
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError("is no vocabulary", where=path, remedy="prepare the data again") from error
-        if not isinstance(words, list) or not all(isinstance(w, str) for w in words) or len(set(words)) != len(words):
+        if not isinstance(words, list) or not set(map(type, words)) <= {str} or len(set(words)) != len(words):
             raise StoreError("is no vocabulary", where=path, remedy="prepare the data again")
         return cls(words)
 
@@ -65,3 +67,13 @@ def as_ids(found: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Places in the word table to vocabulary ids: a word that was not found becomes UNKNOWN."""
     ids: npt.NDArray[np.int32] = np.where(found < 0, UNKNOWN, found + FIRST_WORD).astype(np.int32)
     return ids
+
+
+def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
+    """Another folder's vocabulary; UsageError when its texts were cut into words another way."""
+    path = Path(name)
+    if (path / "manifest.json").exists() and Manifest.load(path).tokeniser != tokeniser:
+        raise UsageError(
+            "was prepared with another tokeniser", where=path, remedy="use the same --clean, --stopwords and --marks"
+        )
+    return Vocabulary.load(path / "vocab.json" if path.is_dir() else path)

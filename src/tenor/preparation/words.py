@@ -8,36 +8,31 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.corpus.compiled import compiled
-from tenor.preparation.kernel import _K1, _LONG, _U0, _U7, _U8, _U32, _U56, finalise, find_or_add
+from tenor.preparation.kernel import _K1, _LONG, _U0, _U1, _U2, _U7, _U8, _U32, _U56, finalise, insert, probe
 
 _MIN_SLOTS = 1 << 12
 
 
 class WordTable:
-    """Word → id by first appearance. `slots` and `ids` are an open-addressing table, the words lie in `arena`."""
+    """Word → id by first appearance: `slots` is an open-addressing table of (key, id), the words lie in `arena`."""
 
     def __init__(self, slots: int = 1 << 16, arena: int = 1 << 20) -> None:
-        self.slots = np.zeros(max(slots, _MIN_SLOTS), np.uint64)
-        self.ids = np.zeros(len(self.slots), np.int32)
+        self.slots = np.zeros(2 * max(slots, _MIN_SLOTS), np.uint64)
         self.arena = np.zeros(arena, np.uint8)
-        self.starts = np.zeros(len(self.slots) // 2 + 2, np.int64)
+        self.starts = np.zeros(len(self.slots) // 4 + 2, np.int64)
         self.used = np.zeros(2, np.int64)  # words, bytes
 
     def __len__(self) -> int:
         return int(self.used[0])
 
-    @property
-    def words(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        return self.arena, self.starts, self.used
-
     def reserve(self, words: int, size: int) -> None:
         """Make room for so many more words of so many bytes in all."""
-        need = 2 * (len(self) + words) + 2
+        need = 4 * (len(self) + words) + 4  # at most half full
         if need > len(self.slots):
-            slots = 1 << int(need - 1).bit_length()
-            self.starts = _grown(self.starts, slots // 2 + 2)
-            self.slots, self.ids = np.zeros(slots, np.uint64), np.zeros(slots, np.int32)
-            refill(self.arena, self.starts, len(self), self.slots, self.ids)
+            size = 1 << int(need - 1).bit_length()
+            self.starts = _grown(self.starts, size // 4 + 2)
+            self.slots = np.zeros(size, np.uint64)
+            refill(self.arena, self.starts, len(self), self.slots)
         if self.used[1] + size > len(self.arena):
             self.arena = _grown(self.arena, max(2 * len(self.arena), int(self.used[1]) + size))
 
@@ -45,13 +40,13 @@ class WordTable:
         """The ids of the words data[starts[i]:starts[i + 1]], adding those that are new."""
         self.reserve(len(starts) - 1, int(starts[-1] - starts[0]) + 64)
         found = np.empty(len(starts) - 1, np.int32)
-        look_up(data, starts, False, self.slots, self.ids, self.words, found)
+        look_up(data, starts, False, self.slots, self.arena, self.starts, self.used, found)
         return found
 
     def find(self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The ids of words, -1 for those that are not here."""
         found = np.empty(len(starts) - 1, np.int32)
-        look_up(data, starts, True, self.slots, self.ids, self.words, found)
+        look_up(data, starts, True, self.slots, self.arena, self.starts, self.used, found)
         return found
 
     def contents(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -103,24 +98,29 @@ def word_key(data: Any, first: int, last: int) -> Any:
 
 
 @compiled
-def refill(arena: Any, starts: Any, count: int, slots: Any, ids: Any) -> None:
+def refill(arena: Any, starts: Any, count: Any, slots: Any) -> None:
     """Put words that are known to be distinct into empty slots."""
-    mask = np.uint64(slots.shape[0] - 1)
+    mask = np.uint64(slots.shape[0] // 2 - 1)
     for word in range(count):
         key, spread = word_key(arena, starts[word], starts[word + 1])
         at = spread & mask
-        while slots[at] != _U0:
-            at = (at + np.uint64(1)) & mask
-        slots[at] = key
-        ids[at] = word
+        while slots[_U2 * at] != _U0:
+            at = (at + _U1) & mask
+        slots[_U2 * at] = key
+        slots[_U2 * at + _U1] = np.uint64(word)
 
 
 @compiled
-def look_up(data: Any, starts: Any, frozen: bool, slots: Any, ids: Any, words: Any, found: Any) -> None:
+def look_up(data: Any, places: Any, frozen: Any, slots: Any, arena: Any, starts: Any, used: Any, found: Any) -> None:
+    """Find the words data[places[i]:places[i + 1]]; add those that are not there unless frozen."""
     for word in range(found.shape[0]):
-        first, last = starts[word], starts[word + 1]
+        first, last = places[word], places[word + 1]
         key, spread = word_key(data, first, last)
-        found[word] = find_or_add(key, spread, data[first:last], last - first, frozen, slots, ids, words)
+        held = data[first:last]
+        slot, number = probe(key, spread, held, last - first, slots, arena, starts)
+        if number < 0 and not frozen:
+            number = insert(slot, key, held, last - first, slots, arena, starts, used)
+        found[word] = number
 
 
 @compiled

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tenor.store.atomic import replacing
+
 META = "meta.json"
 
 
@@ -68,3 +70,12 @@ def load(folder: Path, name: str) -> npt.NDArray[Any]:
 def save_meta(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
     (folder / META).write_text(json.dumps(values), "utf-8")
     return values
+
+
+def link(source: Path, target: Path) -> None:
+    """The same file under a second name; a copy, whole or not there, where the file system has no links."""
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        with replacing(target) as temporary:
+            shutil.copyfile(source, temporary)

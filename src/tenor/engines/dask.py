@@ -1,0 +1,103 @@
+"""Dask: an own cluster of local processes on loopback, dashboard included, or one that is already running."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, answer, too_many_deaths, unwrap
+from tenor.engines.settings import EngineSettings
+from tenor.errors import MissingExtra, UsageError, WorkerError
+
+_LOOPBACK = "127.0.0.1"
+
+
+class DaskEngine:
+    """Tasks as futures. Dask gives a task up when three of its workers died; here it is given out again."""
+
+    name = "dask"
+
+    def __init__(self, settings: EngineSettings) -> None:
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            raise MissingExtra("--engine dask", "dask") from error
+        self._open = contextlib.ExitStack()
+        self._distributed = distributed
+        config = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.memory.terminate": False}
+        self._open.enter_context(dask.config.set(config))
+        try:
+            self._client = self._connect(settings)
+            if settings.dask_report:
+                self._report(settings.dask_report)
+        except BaseException:
+            self.close()
+            raise
+        self.workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def _connect(self, settings: EngineSettings) -> Any:
+        if settings.cluster:
+            try:
+                client = self._distributed.Client(settings.cluster, security=_security(settings), timeout=20)
+            except (OSError, TimeoutError, ValueError) as error:
+                raise WorkerError(
+                    f"no Dask scheduler answers: {error}", where=settings.cluster, remedy="check --cluster and --tls-*"
+                ) from error
+            return self._open.enter_context(client)
+        cluster = self._distributed.LocalCluster(
+            n_workers=settings.workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0"
+        )
+        return self._open.enter_context(self._distributed.Client(self._open.enter_context(cluster)))
+
+    def _report(self, file: str) -> None:
+        """Write task stream, worker profiles and bandwidth to `file` when the engine closes."""
+        try:
+            import bokeh  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra("--dask-report", "dask") from error
+        self._open.enter_context(self._distributed.performance_report(filename=file))
+
+    def run(self, stage: str, tasks: Sequence[Task], done: Done) -> list[Task]:
+        work = functools.partial(answer, stage)
+        waiting = {
+            self._client.submit(work, task, pure=False, retries=MAX_ATTEMPTS): number
+            for number, task in enumerate(tasks)
+        }
+        attempts = [1] * len(tasks)
+        results: dict[int, Task] = {}
+        completed = self._distributed.as_completed(list(waiting))
+        try:
+            for future in completed:
+                number = waiting.pop(future)
+                try:
+                    results[number] = unwrap(future.result())
+                except self._distributed.KilledWorker as error:
+                    attempts[number] += 1
+                    if attempts[number] > MAX_ATTEMPTS:
+                        raise too_many_deaths(stage, str(error)) from error
+                    again = self._client.submit(work, tasks[number], pure=False, retries=MAX_ATTEMPTS)
+                    waiting[again] = number
+                    completed.add(again)
+                else:
+                    done(results[number])
+        finally:
+            self._client.cancel(list(waiting))
+        return [results[number] for number in range(len(tasks))]
+
+    def close(self) -> None:
+        self._open.close()
+
+
+def _security(settings: EngineSettings) -> Any:
+    files = (settings.tls_ca, settings.tls_cert, settings.tls_key)
+    if not any(files):
+        return None
+    if not all(files):
+        raise UsageError("TLS needs three files", remedy="give --tls-ca, --tls-cert and --tls-key")
+    from distributed.security import Security
+
+    ca, cert, key = files
+    return Security(tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
