@@ -52,7 +52,8 @@ def test_five_classes(tmp_path: Path) -> None:
     tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(labels="stars"))
     result = run(tmp_path / "data", tmp_path / "run", lr=0.03, epochs=6, word_dropout=0.0, keep="last", workers="2")
     assert len(result["test"]["confusion"]) == 5
-    assert result["test"]["accuracy"] > 0.9 > 0.4 > result["test"]["majority_baseline"]["accuracy"]
+    assert result["test"]["accuracy"] > 0.9
+    assert result["test"]["majority_baseline"]["accuracy"] < 0.4
     assert result["test"]["auc"] > 0.95
     best = tenor.load(tmp_path / "run").predict(["it was superb", "it was awful"])
     assert len({prediction.label for prediction in best}) == 2
