@@ -1,6 +1,9 @@
 """The doctor tries things: what it says works has worked, what is broken is named."""
 
 import re
+import subprocess
+import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -54,3 +57,18 @@ def test_a_back_end_that_dies_or_hangs_does_not_take_the_doctor_along() -> None:
     died = doctor._try("no-such-back-end", 60)
     assert died["works"] is False and "no-such-back-end" in died["detail"].lower()
     assert doctor._try("gloo", 0.01) == {"works": False, "detail": "no answer within 0.01 s"}
+
+
+LISTENING = """
+import psutil
+from mpi4py import MPI
+print([c.laddr.ip for c in psutil.Process().net_connections("inet") if c.status == "LISTEN"])
+"""
+
+
+@pytest.mark.skipif(environment.version("mpi4py") is None, reason="the extra mpi is not installed")
+def test_looking_at_mpi_opens_no_listener() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", LISTENING]
+        ran = subprocess.run(command, env=doctor._alone(folder), capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.strip() == "[]"

@@ -7,7 +7,25 @@ import pytest
 
 import tenor
 
-PUBLIC = ["TenorError", "__version__"]
+PUBLIC = [
+    "EvaluateSettings",
+    "GenerateResult",
+    "GenerateSettings",
+    "Metrics",
+    "Prediction",
+    "PrepareResult",
+    "PrepareSettings",
+    "SentimentModel",
+    "TenorError",
+    "TrainResult",
+    "TrainSettings",
+    "__version__",
+    "evaluate",
+    "generate",
+    "load",
+    "prepare",
+    "train",
+]
 
 
 def test_the_public_names_are_these() -> None:

@@ -38,13 +38,13 @@ def _section(name: str, command: Any) -> str:
     rows = [(f"`{_argument(a)}`", a.help, "") for a in arguments] + [_option(o) for o in options]
     if rows:
         lines += ["| name | meaning | default |", "|---|---|---|"]
-        lines += [f"| {name} | {_cell(help_text)} | {default} |" for name, help_text, default in rows] + [""]
+        lines += [f"| {_cell(name)} | {_cell(help_text)} | {default} |" for name, help_text, default in rows] + [""]
     return "\n".join(lines)
 
 
 def _argument(argument: Any) -> str:
     word = argument.metavar or argument.name.upper()
-    return f"{word}…" if argument.nargs == -1 else word
+    return f"{word}…" if argument.nargs == -1 and not word.endswith((".", "…")) else word
 
 
 def _option(option: Any) -> tuple[str, str, str]:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tenor.bench.scenarios import bench
-    from tenor.bench.settings import BenchSettings
     from tenor.corpus.generation import GenerateSettings
     from tenor.corpus.synthetic import GenerateResult, generate
     from tenor.errors import TenorError
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from tenor.training.settings import TrainSettings
 
 _HOMES = {
-    "BenchSettings": "tenor.bench.settings",
     "EvaluateSettings": "tenor.prediction.settings",
     "GenerateResult": "tenor.corpus.synthetic",
     "GenerateSettings": "tenor.corpus.generation",
@@ -39,7 +36,6 @@ _HOMES = {
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launch",
     "TrainSettings": "tenor.training.settings",
-    "bench": "tenor.bench.scenarios",
     "evaluate": "tenor.prediction.evaluate",
     "generate": "tenor.corpus.synthetic",
     "load": "tenor.prediction.model",
@@ -48,7 +44,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "BenchSettings",
     "EvaluateSettings",
     "GenerateResult",
     "GenerateSettings",
@@ -61,7 +56,6 @@ __all__ = [
     "TrainResult",
     "TrainSettings",
     "__version__",
-    "bench",
     "evaluate",
     "generate",
     "load",

@@ -110,10 +110,9 @@ def _try(backend: str, timeout: float) -> dict[str, Any]:
     """Use the back end in a process of its own: a broken one may hang or abort, which must not take us along."""
     with tempfile.TemporaryDirectory(prefix="tenor-doctor-") as folder:
         command = [sys.executable, "-c", f"from tenor.doctor import probe; probe({backend!r}, {folder!r})"]
-        loopback = {"GLOO_SOCKET_IFNAME": _loopback(), "NCCL_SOCKET_IFNAME": _loopback()}
         try:
             ran = subprocess.run(
-                command, env={**os.environ, **loopback}, capture_output=True, text=True, timeout=timeout, check=False
+                command, env=_alone(folder), capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
             return _no(f"no answer within {timeout:g} s")
@@ -121,6 +120,15 @@ def _try(backend: str, timeout: float) -> dict[str, Any]:
         return {"works": True, "detail": ran.stdout.strip()}
     lines = ran.stderr.strip().splitlines()
     return _no(lines[-1] if lines else f"its process ended with code {ran.returncode}")
+
+
+def _alone(folder: str) -> dict[str, str]:
+    """The environment of a probe: files go where they are removed, sockets stay on loopback.
+
+    Open MPI would listen on every interface even for one process, unless it may only talk to itself.
+    """
+    loopback = {"GLOO_SOCKET_IFNAME": _loopback(), "NCCL_SOCKET_IFNAME": _loopback(), "OMPI_MCA_btl": "self"}
+    return {**os.environ, **loopback, "TMPDIR": folder}
 
 
 def _loopback() -> str:

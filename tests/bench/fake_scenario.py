@@ -2,18 +2,15 @@
 
 from pathlib import Path
 
-from tenor.bench.core import Contender
+from tenor.bench.core import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
+from tenor.progress import Progress
 
 
-def contenders(settings: BenchSettings, folder: Path) -> list[Contender]:
-    (folder / "input").write_text("prepared")
-
-    def contender(workers: int) -> Contender:
-        def run() -> dict[str, float]:
-            assert (folder / "input").read_text() == "prepared"
-            return {"samples_per_s": 100.0 * workers}
-
-        return Contender(f"{workers} workers", run, {"workers": workers})
-
-    return [contender(workers) for workers in settings.worker_counts()]
+def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
+    assert folder.is_dir()
+    contenders = [
+        Contender(f"workers-{count}", lambda n=count: {"samples_per_s": 100.0 * n}, {"workers": count})
+        for count in settings.worker_counts()
+    ]
+    return measure("fake", contenders, settings.repeats, settings.warmups, progress)

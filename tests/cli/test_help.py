@@ -13,7 +13,8 @@ HEAVY = ("torch", "pyarrow", "matplotlib", "numba", "numpy", "h5py", "pandas")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_an_example_and_json(name: str) -> None:
     words = run_tenor(name, "--help").ok().stdout
-    assert f"Example: tenor {name}" in " ".join(words.split())
+    example = " ".join(words.split()).partition("Example: ")[2]
+    assert f"tenor {name}" in example
     assert "--json" in words and "--debug" in words
 
 

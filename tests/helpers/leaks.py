@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import gc
 import os
+import sysconfig
 import tempfile
 import threading
 import time
@@ -20,6 +21,8 @@ _LASTING_PROCESSES = ("multiprocessing.resource_tracker", "multiprocessing.forks
 _LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "COLUMNS", "LINES", "TORCHINDUCTOR_CACHE_DIR")
 _LASTING_FILES = ("__pycache__", "torchinductor_")
 _FDS = Path("/proc/self/fd")
+# Devices and event counters are the libraries' own, as are the resources they ship (matplotlib keeps fonts open).
+_LASTING_HANDLES = ("/dev/", "/proc/", "/sys/", "anon_inode:", *(sysconfig.get_path(n) for n in ("purelib", "platlib")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,12 +94,12 @@ def _threads() -> dict[int | None, str]:
 
 
 def _handles() -> list[str]:
-    """Files, sockets and pipes behind the descriptors; libraries' devices and event counters are theirs to keep."""
+    """Files, sockets and pipes behind the descriptors, but for what libraries keep by design."""
     targets = []
     for descriptor in _FDS.iterdir() if _FDS.is_dir() else []:
         with contextlib.suppress(OSError):
             targets.append(str(descriptor.readlink()))
-    return [t for t in targets if not t.startswith(("/dev/", "/proc/", "/sys/", "anon_inode:"))]
+    return [t for t in targets if not t.startswith(_LASTING_HANDLES)]
 
 
 def _files() -> list[str]:

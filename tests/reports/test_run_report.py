@@ -179,7 +179,7 @@ def test_nothing_half_written_is_left(run: Path) -> None:
         write_report(run, run / "taken")
     with pytest.raises(RunError, match="cannot write"):
         write_report(run, run / "no" / "such" / "folder.html")
-    assert [path.name for path in run.iterdir() if "partial" in path.name] == []
+    assert [path.name for path in run.iterdir() if path.name.startswith(".")] == []
 
 
 def test_the_command_writes_into_the_run(run: Path, tmp_path: Path) -> None:

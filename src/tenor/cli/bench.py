@@ -11,9 +11,10 @@ import typer
 from tenor.bench.settings import BenchSettings
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
+from tenor.store.atomic import write_bytes
 
 
-@command(example="tenor bench train --workers 1,2 --repeats 3", settings=BenchSettings)
+@command(example="tenor bench scaling --workers 1,2 --repeats 3", settings=BenchSettings)
 def bench(
     console: Console,
     scenario: Annotated[str, typer.Argument(help="What to measure.", metavar="SCENARIO")],
@@ -25,7 +26,7 @@ def bench(
 
     result = scenarios.bench(scenario, settings, console.progress())
     if out is not None:
-        out.write_text(json.dumps(result.as_dict(), indent=1) + "\n", "utf-8")
+        write_bytes(out, (json.dumps(result.as_dict(), indent=1) + "\n").encode())
     machine = result.environment["machine"]
     where = f"{machine['processor']}, {machine['cores']} cores, {result.environment['date']}"
     console.result(result.as_dict(), f"{table(*core.table(result))}\n\n{where}")

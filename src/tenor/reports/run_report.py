@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from tenor.errors import RunError
 from tenor.reports import page, plots
 from tenor.reports.run_data import RunData, number, read_run
+from tenor.store.atomic import write_bytes
 
 _MEASURES = (("accuracy", "Accuracy"), ("f1_macro", "Macro F1"), ("f1_weighted", "Weighted F1"), ("auc", "AUC"))
 
@@ -19,15 +19,9 @@ def write_report(run: Path, out: Path, scaling: Sequence[dict[str, Any]] = ()) -
     """Write one self-contained HTML file about the run folder `run`; `scaling` rows have workers and samples_per_s."""
     document = render(read_run(Path(run)), scaling)
     out = Path(out)
-    partial = out.with_name(f".{out.name}.partial")
     try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(document)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(out)
+        write_bytes(out, document.encode())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise RunError(
             f"cannot write the report: {error.strerror}", where=out, remedy="choose another --out"
         ) from error

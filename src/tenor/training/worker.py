@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any, NoReturn, TextIO
 
 import torch
 
-from tenor.errors import TenorError
+from tenor.errors import RunError, TenorError
 from tenor.training.job import Job
 from tenor.training.rank import train_as
 from tenor.world import detect
@@ -25,14 +26,18 @@ from tenor.world import detect
 
 def main() -> None:
     signalled = listen()
-    watch_input(sys.stdin)
     job_file = Path(sys.argv[1])
+    watch_input(sys.stdin, job_file.parent)
     world = detect()
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     try:
         train_as(world, Job.from_json(job_file.read_text("utf-8")), _tell, signalled)
     except TenorError as error:
         _leave_word(job_file.with_name(f"error-{world.rank}.json"), error)
+    except OSError as error:
+        remedy = "mend it (a full disk wants space) and go on with --resume"
+        lost = RunError(f"cannot go on: {error.strerror or error}", where=error.filename, remedy=remedy)
+        _leave_word(job_file.with_name(f"error-{world.rank}.json"), lost)
     os._exit(0)  # the input watcher still waits in a read that no shutdown interrupts
 
 
@@ -44,11 +49,12 @@ def listen() -> Callable[[], int]:
     return lambda: received[0] if received else 0
 
 
-def watch_input(stream: TextIO) -> None:
-    """End this process when whoever started it is gone."""
+def watch_input(stream: TextIO, scratch: Path) -> None:
+    """End this process when whoever started it is gone, and tidy up what it left."""
 
     def wait() -> None:
         stream.read()
+        shutil.rmtree(scratch, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=wait, name="tenor-watch", daemon=True).start()

@@ -1,0 +1,116 @@
+"""A run from its start to what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from helpers.command import run_tenor
+from helpers.corpora import make_reviews, write_json_lines
+from helpers.training import events, run
+
+import tenor
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+    out = tmp_path_factory.mktemp("trained") / "run"
+    return out, run(data, out, epochs=6, workers="2", lr=0.02)
+
+
+def test_the_model_learns_and_is_measured_beside_the_baseline(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+    _, result = trained
+    assert result["test"]["accuracy"] > 0.95 > result["test"]["majority_baseline"]["accuracy"] + 0.3
+    assert result["steps"] == 6 * result["steps"] // 6
+
+
+def test_the_folder_holds_what_it_should(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+    run_folder, result = trained
+    names = {path.name for path in run_folder.iterdir()}
+    wanted = {"config.json", "environment.json", "metrics.jsonl", "model.safetensors", "result.json", "vocab.json"}
+    assert wanted <= names
+    assert "checkpoints" not in names
+    steps, epochs = events(run_folder), events(run_folder, "epoch")
+    assert [event["step"] for event in steps] == list(range(1, result["steps"] + 1))
+    assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5, 6]
+    assert json.loads((run_folder / "result.json").read_text())["weights_sha256"] == result["weights_sha256"]
+    per_epoch = [sum(e["samples"] for e in steps if e["epoch"] == n) for n in range(1, 7)]
+    assert len(set(per_epoch)) == 1  # every row once an epoch
+
+
+def test_evaluate_agrees_with_training(trained: tuple[Path, dict], data: Path) -> None:  # type: ignore[type-arg]
+    run_folder, result = trained
+    found = tenor.evaluate(run_folder, data).as_dict()
+    assert found == result["test"]
+
+
+def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+    raw = write_json_lines(tmp_path / "new.jsonl.gz", make_reviews(200, seed=77))
+    found = run_tenor("evaluate", trained[0], raw, "--json").ok().json
+    assert found["rows"] == 200
+    assert found["accuracy"] > 0.95
+    assert {"f1_macro", "f1_weighted", "auc", "confusion", "majority_baseline"} <= set(found)
+
+
+def test_evaluate_refuses_another_vocabulary(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+    raw = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
+    tenor.prepare([raw], tmp_path / "other")
+    error = run_tenor("evaluate", trained[0], tmp_path / "other").failed(1)
+    assert "another vocabulary" in error
+
+
+def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+    said = "a wonderful superb film with a delightful ending\nboring dreadful awful plot\n\n"
+    found = run_tenor("predict", trained[0], "-", "--json", input=said).ok()
+    lines = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [line["label"] for line in lines[:2]] == ["positive", "negative"]
+    assert all(0.5 <= line["probability"] <= 1 for line in lines)
+    raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(50, seed=8))
+    run_tenor("predict", trained[0], raw, "--out", tmp_path / "out.jsonl").ok()
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 50
+
+
+def test_the_python_api_predicts(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+    model = tenor.load(trained[0])
+    good, bad, nothing = model.predict(["superb and charming", "tedious, clumsy, lifeless", ""])
+    assert (good.label, bad.label) == ("positive", "negative")
+    assert nothing.label in model.classes
+    together = model.probabilities(["superb", "a much longer text about a tedious film"])
+    assert together[0] == pytest.approx(model.probabilities(["superb"])[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("train", "nowhere", "--out", "run"), 1, "nowhere"),
+        (("train", "DATA", "--out", "run", "--cell", "transformer"), 2, "lstm, gru, rnn"),
+        (("train", "DATA", "--out", "run", "--workers", "0"), 2, "--workers"),
+        (("train", "DATA", "--out", "run", "--shares", "1:2", "--workers", "3"), 2, "--shares"),
+        (("train", "DATA", "--out", "run", "--class-weights", "x"), 2, "--class-weights"),
+        (("train", "DATA", "--out", "run", "--backend", "mpi", "--workers", "1"), 2, "mpirun"),
+        (("train", "DATA", "--out", "run", "--config", "no.toml"), 2, "no.toml"),
+        (("evaluate", "nowhere", "DATA"), 1, "nowhere"),
+        (("predict", "nowhere", "-"), 1, "nowhere"),
+    ],
+)
+def test_mistakes_get_one_line(data: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    said = run_tenor(*(str(data) if word == "DATA" else word for word in arguments), cwd=tmp_path, input="x\n").failed(
+        code
+    )
+    assert words in said
+    assert "config.json" not in {path.name for path in tmp_path.rglob("*")} or words
+
+
+def test_a_folder_in_use_is_not_overwritten(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    error = run_tenor("train", data, "--out", tmp_path).failed(2)
+    assert "--resume" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_settings_from_a_file_and_the_command_line_over_them(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('cell = "gru"\nhidden = 4\nmax-steps = 2\nworkers = "1"\n')
+    run_tenor("train", data, "--out", tmp_path / "run", "--config", tmp_path / "run.toml", "--hidden", "6").ok()
+    settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
+    assert (settings["cell"], settings["hidden"], settings["max_steps"]) == ("gru", 6, 2)
