@@ -16,12 +16,27 @@ class BenchSettings:
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
 
+    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train and prepare.")
+    megabytes: int = setting(1000, "Size of the generated input. For prepare.")
+    batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
+    epochs: int = setting(1, "Passes over the reviews in each run. For train.")
+    target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not. For train.")
+    data: str = setting("", "Prepared data to measure on; empty: generated reviews. For train.")
+
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""
-        try:
-            counts = tuple(int(word) for word in self.workers.split(","))
-        except ValueError:
-            counts = ()
-        if not counts or min(counts) < 1:
-            raise UsageError(f"--workers cannot be {self.workers!r}", remedy="give numbers from 1 up, such as 1,2,4")
-        return counts
+        return _numbers("--workers", self.workers)
+
+    def batch_size_list(self) -> tuple[int, ...]:
+        """`--batch-sizes 256,64` as numbers."""
+        return _numbers("--batch-sizes", self.batch_sizes)
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise UsageError(f"{option} cannot be {text!r}", remedy="give numbers from 1 up, such as 1,2,4")
+    return numbers

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -19,6 +21,7 @@ class Batch:
     labels: Tensor  # (batch,)
     keys: NDArray[np.uint64]  # (batch,) names each sample to its dropout masks
     rows: Tensor | None = None  # the vocabulary rows touched by the whole global batch
+    num_pieces: int = 1  # micro-batches it is computed in, one after another
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -29,11 +32,19 @@ class Batch:
         moved = {name: getattr(self, name).to(device) for name in ("tokens", "lengths", "labels")}
         return replace(self, rows=None if self.rows is None else self.rows.to(device), **moved)
 
-    @property
-    def num_padded(self) -> int:
-        """Tokens with the padding, which is what computing costs."""
-        return self.tokens.numel()
+    def pieces(self) -> Iterator[Batch]:
+        """Its micro-batches, about equal in rows, each only as long as its own longest row; none is empty."""
+        bounds = np.linspace(0, len(self), min(self.num_pieces, len(self)) + 1).astype(int).tolist()
+        for start, stop in pairwise(bounds):
+            lengths = self.lengths[start:stop]
+            tokens = self.tokens[: int(lengths.max()), start:stop]
+            yield Batch(tokens, lengths, self.labels[start:stop], self.keys[start:stop], self.rows)
 
     @property
     def num_tokens(self) -> int:
         return int(self.lengths.sum())
+
+    @property
+    def num_padded(self) -> int:
+        """Tokens with the padding, which is what computing costs."""
+        return self.tokens.numel()

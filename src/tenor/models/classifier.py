@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,10 +12,16 @@ from torch import Tensor, nn
 
 from tenor.models.batch import Batch
 from tenor.models.embedding import RowEmbedding
+from tenor.models.light import LightCell
 from tenor.models.masks import dropout_mask
 from tenor.models.pooling import POOLINGS, reverse_index
 
-CELLS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+CELLS: dict[str, Callable[[int, int], nn.Module]] = {
+    "lstm": nn.LSTM,
+    "gru": nn.GRU,
+    "rnn": nn.RNN,
+    "qrnn": LightCell,
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class ModelSpec:
     hidden: int = 128
     layers: int = 1
     bidirectional: bool = False
-    pooling: str = "max"
+    pooling: str = "max-mean"
     dropout: float = 0.0
 
     @property

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tenor.models.maxpool import max_over_time
+
 
 def reverse_index(lengths: Tensor, time: int) -> Tensor:
     """(time, batch, 1): an index that reverses each row within its own length and leaves padding; its own inverse."""
@@ -20,7 +22,7 @@ def _real(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def _max(states: Tensor, lengths: Tensor, bidirectional: bool) -> Tensor:
-    return states.masked_fill(~_real(states, lengths), -torch.inf).amax(0)
+    return max_over_time(states, lengths)
 
 
 def _mean(states: Tensor, lengths: Tensor, bidirectional: bool) -> Tensor:

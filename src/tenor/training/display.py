@@ -59,7 +59,7 @@ class Display:
         self.progress.say(f"warning: {event['message']}")
 
     def _end(self, event: dict[str, Any]) -> None:
-        self.result = {name: value for name, value in event.items() if name != "event"}
+        self.result = {name: value for name, value in event.items() if name not in ("event", "step")}
 
 
 def _number(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import tempfile
@@ -11,7 +12,7 @@ from typing import Any
 
 from tenor import errors
 from tenor.environment import usable_cores
-from tenor.errors import TenorError, UsageError, WorkerError
+from tenor.errors import MissingExtra, TenorError, UsageError, WorkerError
 from tenor.progress import SILENT, Progress
 from tenor.store.verify import verify_data
 from tenor.training.display import Display
@@ -43,6 +44,8 @@ def train(
     >>> tenor.train("data", "run", tenor.TrainSettings(cell="gru", epochs=3))  # doctest: +SKIP
     """
     settings = settings or TrainSettings()
+    if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise MissingExtra("--tensorboard", "tensorboard")
     run, folder = Path(out), Path(data)
     job = Job(str(folder.resolve()), str(run.resolve()), settings, settings.resume)
     world = detect()

@@ -107,7 +107,7 @@ class Loop:
                 "lr": lr,
                 "samples": round(tallies.samples),
                 "tokens": round(tallies.tokens),
-                "seconds": self.cursor.seconds,
+                "seconds": self.cursor.seconds + time.perf_counter() - before,
                 "compute_seconds": compute_seconds,
                 "wait_seconds": wait_seconds,
                 "bytes_sent": stats.bytes_sent,

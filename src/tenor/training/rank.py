@@ -16,7 +16,9 @@ from tenor.training.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
+from tenor.training.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
+from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
 from tenor.training.reviews import Reviews
 from tenor.training.run_folder import RunFolder
@@ -25,18 +27,23 @@ from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import parse_slowdown
 from tenor.training.strategies import STRATEGIES, Strategy
 from tenor.training.task import Task
+from tenor.training.tensorboard import Board
 from tenor.world import World
 
 
 def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -> dict[str, Any]:
     """Train as one rank; rank 0 writes the run folder and tells its events. Every rank gets the result."""
     settings = job.settings
+    keep_freed_memory()
     torch.set_default_dtype(torch.float64 if settings.precision == "fp64" else torch.float32)
     device = choose_device(settings.device, world)
+    check_precision(settings.precision, settings.cell, device)
     group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
     task = Reviews(Path(job.data), settings)
     folder = RunFolder(Path(job.out))
     recorder: Recorder = Scribe(folder, settings.keep_checkpoints, tell) if world.is_first else Silence()
+    if settings.tensorboard and world.is_first:
+        recorder = Board(recorder, folder.path)
     try:
         loop = _assemble(task, settings, group, device, recorder, signalled)
         if job.resume and (saved := _find_checkpoint(folder, group)):
@@ -62,6 +69,7 @@ def _assemble(
     signalled: Callable[[], int],
 ) -> Loop:
     model = task.make_model().to(device)
+    set_precision(model, settings.precision, device)
     optimizer = Optimizer(model, make_rule(settings.optimizer, settings.momentum, settings.weight_decay))
     strategy = make_strategy(settings.strategy, group.size)
     strategy.setup(model, optimizer, group)

@@ -81,6 +81,7 @@ class Reviews:
             labels=torch.from_numpy(self.train.labels[rows[own]].astype(np.int64)),
             keys=keys[own],
             rows=torch.from_numpy(np.flatnonzero(touched)),
+            num_pieces=self.settings.accumulate,
         )
 
     def _dropped(self, keys: NDArray[np.uint64], lengths: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tenor.environment import describe
 from tenor.store.atomic import write_bytes
+from tenor.training.card import model_card
 
 CHECKPOINTS = "checkpoints"
 
@@ -53,6 +54,8 @@ class RunFolder:
 
     def finish(self, result: Mapping[str, Any]) -> None:
         self._write("result.json", result)
+        config = json.loads((self.path / "config.json").read_bytes())
+        write_bytes(self.path / "README.md", model_card(config, result).encode())
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:

@@ -1,13 +1,15 @@
 """The learning rate as a pure function of the step.
 
 A rate is chosen for a reference batch; a larger batch scales it, linearly with gradual warm-up (Goyal et al. 2017)
-or by the square root, which recurrent models stand better.
+by the square root, which recurrent models stand better, or linearly up to a cap.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+
+CAP = 4.0  # of the scaling rule `capped`: linear up to so many times the reference's rate
 
 
 @dataclass(frozen=True)
@@ -38,4 +40,6 @@ def scaled_rate(lr: float, batch_size: int, reference_batch: int, rule: str) -> 
     if not reference_batch or rule == "none":
         return lr
     ratio = batch_size / reference_batch
+    if rule == "capped":
+        return lr * min(ratio, CAP)
     return lr * (ratio if rule == "linear" else math.sqrt(ratio))

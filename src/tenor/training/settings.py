@@ -13,17 +13,18 @@ from tenor.training.slowdown import parse_slowdown
 @dataclass(frozen=True)
 class TrainSettings:
     task: str = setting("reviews", "What is learned.", ("reviews",))
-    cell: str = setting("lstm", "Recurrent cell.", ("lstm", "gru", "rnn"))
+    cell: str = setting("lstm", "Recurrent cell; qrnn is light and fast.", ("lstm", "gru", "rnn", "qrnn"))
     embedding_dim: int = setting(100, "Width of the word vectors.")
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
     layers: int = setting(1, "Recurrent layers.")
     bidirectional: bool = setting(False, "Read each review backwards as well.")
-    pooling: str = setting("max", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
+    pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
     epochs: int = setting(3, "Passes over the training rows.")
     batch_size: int = setting(64, "The global batch: rows in one step, over all workers.")
+    accumulate: int = setting(1, "Micro-batches in which each worker computes its part of a batch, to save memory.")
     optimizer: str = setting("adam", "Update rule.", ("adam", "sgd", "adagrad"))
     lr: float = setting(2e-3, "Peak learning rate, chosen for --reference-batch where that is given.")
     momentum: float = setting(0.9, "Momentum of sgd.")
@@ -32,10 +33,10 @@ class TrainSettings:
     decay: str = setting("linear", "How the rate falls after warm-up.", ("linear", "cosine", "none"))
     warmup_epochs: float = setting(0.25, "Epochs over which the rate rises.")
     reference_batch: int = setting(0, "The batch the rate was chosen for; 0: this one.")
-    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "none"))
+    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "capped", "none"))
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
-    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64"))
+    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64", "bf16"))
     patience: int = setting(0, "Stop after so many epochs without a better validation AUC; 0: never.")
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
@@ -56,6 +57,7 @@ class TrainSettings:
     max_restarts: int = setting(0, "How often a lost worker may restart the run from its last checkpoint.")
     max_seconds: float = setting(0.0, "End training after so many seconds; 0: by epochs alone.")
     max_steps: int = setting(0, "End training after so many steps; 0: by epochs alone.")
+    tensorboard: bool = setting(False, "Also write events for TensorBoard into the run folder.")
     seed: int = setting(0, "Fixes weights, order and masks.")
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class TrainSettings:
             "layers",
             "epochs",
             "batch_size",
+            "accumulate",
             "lr",
             "keep_checkpoints",
             "checkpoint_steps",

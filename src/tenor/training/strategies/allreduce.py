@@ -32,14 +32,22 @@ class AllReduce:
             for name, parameter in bucket.parameters.items():
                 parameter.register_post_accumulate_grad_hook(partial(self._ready, index, name))
         self.started = 0
+        self.is_last = False
 
     def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
         self.started = 0
         for bucket in self.buckets:
             bucket.missing = set(bucket.parameters)
-        return backpropagate(self.model, self.optimizer, batch, objective)
+        self.is_last = False
+        return backpropagate(self.model, self.optimizer, batch, objective, self._expect)
+
+    def _expect(self) -> None:
+        """The gradients that backward meets from now on are whole."""
+        self.is_last = True
 
     def _ready(self, index: int, name: str, parameter: Tensor) -> None:
+        if not self.is_last:
+            return
         self.buckets[index].missing.discard(name)
         while self.started < len(self.buckets) and not self.buckets[self.started].missing:
             self._start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,14 +36,26 @@ class Strategy(Protocol):
         """The optimizer's step."""
 
 
-def backpropagate(model: nn.Module, optimizer: Optimizer, batch: Batch, objective: Objective) -> tuple[float, float]:
-    """The gradient of the *sum* of losses, left in place; an empty share leaves zeros."""
+def backpropagate(
+    model: nn.Module,
+    optimizer: Optimizer,
+    batch: Batch,
+    objective: Objective,
+    before_last: Callable[[], None] = lambda: None,
+) -> tuple[float, float]:
+    """The gradient of the *sum* of losses, left in place; an empty share leaves zeros. Micro-batches add up; with the
+    last of them gradients become whole, so `before_last` is called before it."""
     optimizer.zero_gradients()
     for table in optimizer.tables.values():
         assert batch.rows is not None
         table.focus(batch.rows)
     if len(batch) == 0:
         return 0.0, 0.0
-    loss, weight = objective(model(batch), batch.labels)
-    loss.backward()
-    return float(loss.detach()), float(weight)
+    losses, weights, pieces = 0.0, 0.0, list(batch.pieces()) if batch.num_pieces > 1 else [batch]
+    for index, piece in enumerate(pieces):
+        if index == len(pieces) - 1:
+            before_last()
+        loss, weight = objective(model(piece), piece.labels)
+        loss.backward()
+        losses, weights = losses + float(loss.detach()), weights + float(weight)
+    return losses, weights

@@ -1,0 +1,95 @@
+"""Scenario `train`: tenor beside plain PyTorch and the course projects' programs; same model, same reviews.
+
+Every row trains one epoch (or --epochs) on the same reviews with one thread a process; start-up, validation and the
+first steps are outside its rates. `two-alone` is two single-worker runs side by side: what two cores can give before
+anybody has to agree with anybody. The course projects' rows and tenor's beside them use the most workers asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from tenor.bench.core import Contender, Result, measure
+from tenor.bench.settings import BenchSettings
+from tenor.bench.train_data import Shape, make_data
+from tenor.bench.train_ratios import add_ratios
+from tenor.bench.train_runs import Outcome, run_alone, run_matmul, run_plain, run_tenor
+from tenor.errors import UsageError
+from tenor.progress import Progress
+from tenor.training.settings import TrainSettings
+
+ALONE = {2: "two-alone", 3: "three-alone", 4: "four-alone"}
+
+MAIN = TrainSettings(embedding_dim=100, hidden=128, dropout=0.0, decay="none", warmup_epochs=0.0, epochs=1, threads=1)
+SMALL = replace(
+    MAIN, hidden=32, layers=2, batch_size=128, optimizer="sgd", lr=0.1, momentum=0.9, clip=0.0, pooling="last"
+)
+LARGE = replace(
+    MAIN, embedding_dim=400, hidden=512, layers=2, batch_size=32, lr=1e-3, clip=0.0, pooling="last", max_steps=10
+)
+REVIEWS = Shape(vocab_size=30_000, max_length=400)
+COURSES = {"small": (SMALL, Shape(10_000, 100, fixed=True)), "large": (LARGE, Shape(30_000, 200, fixed=True))}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the result: what runs, on which reviews, as what model."""
+
+    name: str
+    run: Callable[[Path, TrainSettings, int], Outcome]
+    shape: Shape
+    training: TrainSettings
+    workers: int
+
+
+def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
+    """Measure the rows that are asked for, in turns, and put the ratios between them beside their figures."""
+    rows = _choose(_rows(settings), settings.rows)
+    data = {shape: make_data(shape, folder, settings.data) for shape in {row.shape for row in rows}}
+    contenders = [_contender(row, data[row.shape], settings.target) for row in rows]
+    roofs = [
+        Contender(f"matmul-{n}", partial(run_matmul, n), {"workers": n}) for n in sorted({r.workers for r in rows})
+    ]
+    result = measure("train", [*roofs, *contenders], settings.repeats, 0, progress)
+    add_ratios(result.rows, {row.name: row.training for row in rows})
+    return result
+
+
+def _rows(settings: BenchSettings) -> list[Row]:
+    counts, rows = settings.worker_counts(), []
+    for batch_size in settings.batch_size_list():
+        training = replace(MAIN, batch_size=batch_size, epochs=settings.epochs)
+        for count in counts:
+            rows.append(Row(f"tenor-{count}", run_tenor, REVIEWS, training, count))
+            rows.append(Row(f"ddp-{count}", run_plain, REVIEWS, training, count))
+        rows += [Row(ALONE[count], run_alone, REVIEWS, training, count) for count in counts if count in ALONE]
+    for name, (model, shape) in COURSES.items():
+        training = model if model.max_steps else replace(model, epochs=settings.epochs)
+        rows.append(Row(f"course-{name}", run_plain, shape, training, max(counts)))
+        rows.append(Row(f"tenor-{name}", run_tenor, shape, training, max(counts)))
+    return rows
+
+
+def _choose(rows: list[Row], names: str) -> list[Row]:
+    """`--rows tenor-2,ddp-2` keeps those; empty keeps all."""
+    wanted = [name.strip() for name in names.split(",")] if names else [row.name for row in rows]
+    known = list(dict.fromkeys(row.name for row in rows))
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"--rows does not know {name!r}", remedy=f"choose among {', '.join(known)}")
+    return [row for row in rows if row.name in wanted]
+
+
+def _contender(row: Row, data: Path, target: float) -> Contender:
+    def measured() -> Mapping[str, float]:
+        rates, accuracies = row.run(data, row.training, row.workers)
+        figures = {**rates, "valid_accuracy": max(accuracy for _, accuracy in accuracies)}
+        if target:
+            figures["seconds_to_target"] = min((at for at, a in accuracies if a >= target), default=math.inf)
+        return figures
+
+    return Contender(row.name, measured, {"workers": row.workers, "batch_size": row.training.batch_size})

@@ -1,0 +1,50 @@
+"""Optional: the run's events for TensorBoard, beside metrics.jsonl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from tenor.training.checkpoint import Checkpoint
+from tenor.training.recorder import Recorder
+
+FOLDER = "tensorboard"
+_STEP = ("loss", "lr", "bytes_sent")
+_VALID = ("accuracy", "f1_macro", "auc")
+
+
+class Board:
+    """A recorder that also writes scalars; everything else is the inner recorder's business."""
+
+    def __init__(self, inner: Recorder, run: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.inner = inner
+        self.writer: Any = SummaryWriter(str(run / FOLDER))
+
+    def log(self, event: dict[str, Any]) -> None:
+        self.inner.log(event)
+        for name, value in scalars(event).items():
+            self.writer.add_scalar(name, value, event["step"])
+        if event["event"] != "step":
+            self.writer.flush()
+
+    def save(self, make: Callable[[], Checkpoint]) -> None:
+        self.inner.save(make)
+
+    def save_model(self, weights: dict[str, Tensor]) -> None:
+        self.inner.save_model(weights)
+
+
+def scalars(event: dict[str, Any]) -> dict[str, float]:
+    """What TensorBoard shows of an event."""
+    if event["event"] == "step":
+        return {f"train/{name}": event[name] for name in _STEP if event.get(name) is not None}
+    if event["event"] == "epoch":
+        rates = {f"speed/{name}": event[name] for name in ("samples_per_s", "tokens_per_s")}
+        valid = event["valid"]
+        return rates | {f"valid/{name}": valid[name] for name in _VALID if valid.get(name) is not None}
+    return {}
