@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import time
@@ -124,17 +125,37 @@ def test_a_killed_worker_is_named_and_the_others_stop(data: Path, tmp_path: Path
     assert not any(child.is_running() for child in team)
 
 
+def kill_again_and_again(data: Path, run: Path, kills: int, *options: str) -> dict[str, object]:
+    """Kill a random rank at random moments, every third time while a checkpoint is being saved."""
+    rng = random.Random(5)
+    restarts = ("--max-restarts", str(kills + 5), "--checkpoint-steps", "3")
+    with training(data, run, *restarts, *options) as process:
+        for kill in range(kills):
+            reached = steps_done(run)
+            wait_for(lambda r=reached: steps_done(run) != r and len(workers_of(process)) == 2)
+            if kill % 3 == 2:
+                wait_for(lambda: any((run / "checkpoints").glob(".*.tmp")))
+            else:
+                time.sleep(rng.random())
+            with contextlib.suppress(psutil.Error, IndexError):
+                workers_of(process)[rng.randrange(2)].kill()
+            time.sleep(0.3)
+        return finish(process, 600)
+
+
 def test_kills_with_restarts_end_in_the_same_bits(data: Path, tmp_path: Path, undisturbed: str) -> None:
-    run = tmp_path / "run"
-    with training(data, run, "--max-restarts", "4") as process:
-        for kill, rank in enumerate((1, 0, 1)):
-            wait_for(lambda k=kill: steps_done(run) >= 40 + 50 * k and len(workers_of(process)) == 2)
-            with contextlib.suppress(psutil.Error):
-                workers_of(process)[rank].kill()
-            time.sleep(0.5)
-        result = finish(process)
+    result = kill_again_and_again(data, tmp_path / "run", 3)
     assert result["weights_sha256"] == undisturbed
     assert result["restarts"] == 3
+
+
+@pytest.mark.soak
+def test_twenty_kills_end_in_the_same_bits(data: Path, tmp_path: Path) -> None:
+    with training(data, tmp_path / "whole", "--epochs", "60") as process:
+        whole = finish(process, 600)
+    result = kill_again_and_again(data, tmp_path / "run", 20, "--epochs", "60")
+    assert result["weights_sha256"] == whole["weights_sha256"]
+    assert result["restarts"] == 20
 
 
 def test_workers_do_not_outlive_a_killed_launcher(data: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from helpers.corpora import make_reviews, write_json_lines
 
 import tenor
@@ -17,3 +18,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     raw = write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))
     tenor.prepare([raw], folder / "data")
     return folder / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Tensors of tests are small: threads would only wait for each other."""
+    torch.set_num_threads(1)

@@ -65,7 +65,7 @@ def test_the_same_run_twice_is_the_same_to_the_bit(data: Path, tmp_path: Path) -
 def test_training_equals_plain_pytorch(data: Path, tmp_path: Path) -> None:
     """Dense gradients, mean loss, torch's own optimizer: what anybody would write, without our parts."""
     changes = {"precision": "fp64", "dropout": 0.0, "word_dropout": 0.0, "optimizer": "sgd", "momentum": 0.0}
-    changes |= {"decay": "none", "warmup_epochs": 0.0, "lr": 0.5, "clip": 0.0, "keep": "last"}
+    changes |= {"pooling": "max", "decay": "none", "warmup_epochs": 0.0, "lr": 0.5, "clip": 0.0, "keep": "last"}
     run(data, tmp_path / "run", max_steps=12, workers="2", **changes)
     task = Reviews(data, replace(SMALL, **changes))  # type: ignore[arg-type]
     torch.set_default_dtype(torch.float64)

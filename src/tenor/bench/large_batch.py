@@ -31,7 +31,7 @@ PREPARE = PrepareSettings(
     negative="0", positive="1", vocab_size=10_000, max_length=64, valid_share=0.2, test_share=0.02
 )
 TRAINING = TrainSettings(
-    embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=1e-3, workers="1", threads=1
+    embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=4e-3, workers="1", threads=1
 )
 
 

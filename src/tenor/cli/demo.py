@@ -21,9 +21,9 @@ from tenor.training.settings import TrainSettings
 
 MARK = ".tenor-demo"  # a folder that holds it is ours to make anew
 PREPARE = PrepareSettings(
-    negative="0", positive="1", vocab_size=20_000, max_length=256, valid_share=0.05, test_share=0.2
+    negative="0", positive="1", vocab_size=20_000, max_length=400, valid_share=0.05, test_share=0.2
 )
-TRAIN = TrainSettings(workers="2", hidden=64, bidirectional=True, epochs=3)
+TRAIN = TrainSettings(workers="2", hidden=64, bidirectional=True, dropout=0.5, epochs=3)
 STRETCHES = BenchSettings(workers="1,2", repeats=2, warmups=0)
 SENTENCES = (
     "An absolute delight from the first minute to the last.",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, answer, too_many_deaths, unwrap
 from tenor.engines.settings import EngineSettings
+from tenor.engines.surroundings import kept_environment
 from tenor.errors import MissingExtra, UsageError, WorkerError
 
 _LOOPBACK = "127.0.0.1"
@@ -26,9 +28,13 @@ class DaskEngine:
         except ImportError as error:
             raise MissingExtra("--engine dask", "dask") from error
         self._open = contextlib.ExitStack()
+        self._open.enter_context(kept_environment())
         self._distributed = distributed
+        scratch = self._open.enter_context(
+            tempfile.TemporaryDirectory(prefix="tenor-dask-", ignore_cleanup_errors=True)
+        )
         config = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.memory.terminate": False}
-        self._open.enter_context(dask.config.set(config))
+        self._open.enter_context(dask.config.set({**config, "temporary-directory": scratch}))
         try:
             self._client = self._connect(settings)
             if settings.dask_report:
@@ -48,7 +54,10 @@ class DaskEngine:
                 ) from error
             return self._open.enter_context(client)
         cluster = self._distributed.LocalCluster(
-            n_workers=settings.workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0"
+            n_workers=settings.workers,
+            threads_per_worker=1,
+            host=_LOOPBACK,
+            dashboard_address=f"{_LOOPBACK}:0",
         )
         return self._open.enter_context(self._distributed.Client(self._open.enter_context(cluster)))
 

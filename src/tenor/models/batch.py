@@ -43,3 +43,8 @@ class Batch:
     @property
     def num_tokens(self) -> int:
         return int(self.lengths.sum())
+
+    @property
+    def num_padded(self) -> int:
+        """Tokens with the padding, which is what computing costs."""
+        return self.tokens.numel()

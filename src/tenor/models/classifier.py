@@ -35,7 +35,7 @@ class ModelSpec:
     hidden: int = 128
     layers: int = 1
     bidirectional: bool = False
-    pooling: str = "max"
+    pooling: str = "max-mean"
     dropout: float = 0.0
 
     @property

@@ -16,7 +16,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from tenor.store.atomic import write_bytes
+from tenor.store.atomic import canonical, write_bytes
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> None:
     stem = folder / f"step-{checkpoint.step:010d}"
     write_bytes(stem.with_suffix(".safetensors"), data)
     index = {"step": checkpoint.step, "sha256": hashlib.sha256(data).hexdigest(), "values": checkpoint.values}
-    write_bytes(stem.with_suffix(".json"), json.dumps(index).encode())
+    write_bytes(stem.with_suffix(".json"), _seal(index))
     _prune(folder, keep)
 
 
@@ -50,11 +50,19 @@ def newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 
 def _load(index: Path) -> Checkpoint:
-    described = json.loads(index.read_bytes())
+    sealed = index.read_bytes()
+    described = json.loads(sealed)["index"]
+    if _seal(described) != sealed:
+        raise ValueError("the index does not match its hash")
     data = index.with_suffix(".safetensors").read_bytes()
     if hashlib.sha256(data).hexdigest() != described["sha256"]:
         raise ValueError("the file does not match its hash")
     return Checkpoint(int(described["step"]), load_tensors(data), described["values"])
+
+
+def _seal(index: dict[str, Any]) -> bytes:
+    """The one spelling of an index, with its own hash: a changed byte anywhere shows."""
+    return canonical({"index": index, "sha256": hashlib.sha256(canonical(index)).hexdigest()})
 
 
 def _prune(folder: Path, keep: int) -> None:

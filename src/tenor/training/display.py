@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenor.progress import Progress
+from tenor.training.stragglers import Straggler, Stragglers
 
 _HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  seconds"
 
@@ -16,6 +17,9 @@ class Display:
         self.progress, self.workers = progress, workers
         self.result: dict[str, Any] = {}
         self.samples = 0
+        self.stragglers = Stragglers()
+        self.named: set[int] = set()  # stragglers a line was said about
+        self.is_balanced = False
 
     def show(self, event: dict[str, Any]) -> None:
         getattr(self, f"_{event['event']}")(event)
@@ -23,6 +27,7 @@ class Display:
     def _start(self, event: dict[str, Any]) -> None:
         again = f", from step {event['step']:,}" if event["step"] else ""
         self.progress.say(f"training on {event['rows']:,} rows with {event['workers']} worker(s){again}")
+        self.is_balanced = event["balance"] != "off"
         self.progress.say(_HEAD)
         self.progress.start("train", event["total_steps"] - event["step"], "step")
 
@@ -31,7 +36,15 @@ class Display:
         loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
         rate = event["samples"] / max(1e-9, sum(event["compute_seconds"]) / self.workers + min(event["wait_seconds"]))
         note = f"epoch {event['epoch']}  loss {loss}  {rate:,.0f} samples/s"
+        if straggler := self.stragglers.observe(event["compute_seconds"]):
+            note += f"  {straggler}"
+            self._name(straggler)
         self.progress.advance(1, note if event["step"] > 1 else "")
+
+    def _name(self, straggler: Straggler) -> None:
+        if straggler.rank not in self.named and not self.is_balanced:
+            self.named.add(straggler.rank)
+            self.progress.say(f"{straggler}; --balance steps:10 would give it less of each batch")
 
     def _epoch(self, event: dict[str, Any]) -> None:
         valid = event["valid"]
@@ -46,7 +59,7 @@ class Display:
         self.progress.say(f"warning: {event['message']}")
 
     def _end(self, event: dict[str, Any]) -> None:
-        self.result = {name: value for name, value in event.items() if name != "event"}
+        self.result = {name: value for name, value in event.items() if name not in ("event", "step")}
 
 
 def _number(value: float | None) -> str:

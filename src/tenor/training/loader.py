@@ -9,11 +9,14 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+DEPTH = 3  # batches that lie ready
+LEAD = DEPTH + 2  # batch k + LEAD is not begun before batch k is done: one more is made and waits, one is in use
+
 
 class Ahead(Generic[T]):
     """Iterate over make(start), make(start + 1), … up to stop, a few items ahead of the consumer. Use with `with`."""
 
-    def __init__(self, make: Callable[[int], T], start: int, stop: int, depth: int = 3) -> None:
+    def __init__(self, make: Callable[[int], T], start: int, stop: int, depth: int = DEPTH) -> None:
         self._items: queue.Queue[T | BaseException] = queue.Queue(depth)
         self._cancelled = threading.Event()
         self._range = range(start, stop)

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from tenor.errors import Stopped, TrainingError
 from tenor.evaluation.metrics import Metrics
 from tenor.models.batch import Batch
+from tenor.training.balance import Balance
 from tenor.training.checkpoint import Checkpoint, weights_sha256
 from tenor.training.cursor import Cursor
 from tenor.training.groups import Group
@@ -25,6 +24,7 @@ from tenor.training.optimizers import Optimizer
 from tenor.training.recorder import Recorder
 from tenor.training.schedule import Schedule
 from tenor.training.settings import TrainSettings
+from tenor.training.slowdown import Slowdown
 from tenor.training.strategies.base import Strategy
 from tenor.training.tallies import Tallies
 from tenor.training.task import Task
@@ -43,7 +43,8 @@ class Loop:
     model: nn.Module
     optimizer: Optimizer
     schedule: Schedule
-    shares: NDArray[np.float64]
+    balance: Balance
+    slowdown: Slowdown
     recorder: Recorder
     signalled: Callable[[], int]  # the number of a signal that came, or 0
     device: torch.device
@@ -75,18 +76,21 @@ class Loop:
             self.recorder.save(self.checkpoint)
 
     def _load(self, k: int) -> Batch:
-        return self.task.load(self.cursor.epoch, k, self.group.rank, self.shares)
+        return self.task.load(self.cursor.epoch, k, self.group.rank, self.balance.shares(self.cursor.epoch, k))
 
     def _step(self, batch: Batch, before: float) -> Tallies:
         """One global batch: compute, agree, check, apply. `before` is when the step before ended."""
         began = time.perf_counter()
         self.model.train()
-        loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
+        with self.slowdown.stretch(self.group.rank, self.cursor.step + 1):
+            loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
         computed = time.perf_counter() - began
-        vector = own.pack(self.group.rank, self.group.size, self.compute_seconds, self.wait_seconds)
+        measures = (self.compute_seconds, self.wait_seconds, len(batch), batch.num_padded)
+        vector = own.pack(self.group.rank, self.group.size, *measures)
         stats = self.strategy.exchange(vector)
-        tallies, compute_seconds, wait_seconds = Tallies.unpack(vector, self.group.size)
+        tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(vector, self.group.size)
+        self.balance.note(self.cursor.epoch, self.cursor.batch, padded, compute_seconds)
         lr = self.schedule(self.cursor.step)
         is_sound = self._clip() and math.isfinite(tallies.mean_loss)
         if is_sound:
@@ -107,6 +111,7 @@ class Loop:
                 "compute_seconds": compute_seconds,
                 "wait_seconds": wait_seconds,
                 "bytes_sent": stats.bytes_sent,
+                "shares": [round(rows) for rows in shares],
             }
         )
         return tallies
@@ -167,11 +172,13 @@ class Loop:
     def checkpoint(self) -> Checkpoint:
         tensors = {f"weights/{name}": weight for name, weight in self.optimizer.weights.items()}
         tensors |= {f"state/{name}": value for name, value in self.optimizer.state_dict().items()}
-        return Checkpoint(self.cursor.step, tensors, {**vars(self.cursor), "applied": self.optimizer.step_count})
+        values = {**vars(self.cursor), "applied": self.optimizer.step_count, "balance": self.balance.state()}
+        return Checkpoint(self.cursor.step, tensors, values)
 
     def restore(self, saved: Checkpoint) -> None:
         values = dict(saved.values)
         applied = int(values.pop("applied"))
+        self.balance.restore(values.pop("balance"))
         self.cursor = Cursor(**values)
         for name, weight in self.optimizer.weights.items():
             weight.copy_(saved.tensors[f"weights/{name}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import selectors
 import signal
@@ -16,6 +17,7 @@ from types import FrameType
 from typing import IO, Any
 
 from tenor.errors import WorkerError
+from tenor.training.stopped import StoppedWatch, process_state
 
 GRACE_SECONDS = 20.0  # for the rest to leave by themselves once one has failed or a signal came
 
@@ -25,12 +27,15 @@ class Failure:
     """The worker that failed first, and how."""
 
     rank: int
-    returncode: int
-    last_words: str
+    returncode: int | None  # None: it is still there but gave no answer
+    last_words: str = ""
+    state: str = ""
 
     def as_error(self) -> WorkerError:
         how = f"exit code {self.returncode}"
-        if self.returncode < 0:
+        if self.returncode is None:
+            how = f"no answer until the time-out; it is {self.state or 'still running'}"
+        elif self.returncode < 0:
             how = f"killed by {signal.Signals(-self.returncode).name}"
         said = f": {self.last_words}" if self.last_words else ""
         return WorkerError(
@@ -48,6 +53,7 @@ class Workers:
         self.failed: Failure | None = None
         self._previous: dict[int, Any] = {}
         self._asked_to_stop = False
+        self._watch = StoppedWatch(self.processes)
 
     def __enter__(self) -> Workers:
         for rank in range(self.size):
@@ -107,6 +113,7 @@ class Workers:
         with selectors.DefaultSelector() as selector:
             selector.register(stream, selectors.EVENT_READ)
             while self._is_running():
+                yield from self._watch.look()
                 if selector.select(timeout=0.1):
                     rest = yield from _whole_lines(rest + _drain(stream))
         yield from _whole_lines(rest + _drain(stream))
@@ -127,8 +134,15 @@ class Workers:
         codes = {rank: code for rank, process in enumerate(self.processes) if (code := process.poll())}
         killed = [rank for rank in codes if codes[rank] < 0]
         crashed = [rank for rank in codes if not (self.scratch / f"error-{rank}.json").exists()]
-        rank = next(iter([*killed, *crashed, *failed]))
-        self.failed = Failure(rank, codes[rank], _last_words(self._words(rank)))
+        silent = self._watch.silent() if all(map(self._lost_contact, codes)) else []
+        rank = next(iter([*killed, *crashed, *silent, *failed]))
+        state = process_state(self.processes[rank].pid)
+        self.failed = Failure(rank, codes.get(rank), _last_words(self._words(rank)), state)
+
+    def _lost_contact(self, rank: int) -> bool:
+        """Whether a worker left because another one gave no answer."""
+        file = self.scratch / f"error-{rank}.json"
+        return file.exists() and json.loads(file.read_text("utf-8"))["kind"] == "WorkerError"
 
 
 def _drain(stream: IO[bytes]) -> bytes:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from tenor.errors import RunError, UsageError
+from tenor.training.balance import Balance, parse_caps
 from tenor.training.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
@@ -23,6 +24,7 @@ from tenor.training.reviews import Reviews
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
+from tenor.training.slowdown import parse_slowdown
 from tenor.training.strategies import STRATEGIES, Strategy
 from tenor.training.task import Task
 from tenor.training.tensorboard import Board
@@ -72,8 +74,11 @@ def _assemble(
     strategy = make_strategy(settings.strategy, group.size)
     strategy.setup(model, optimizer, group)
     schedule = make_schedule(settings, task.order.num_batches)
-    shares = parse_shares(settings.shares, group.size)
-    return Loop(task, settings, group, strategy, model, optimizer, schedule, shares, recorder, signalled, device)
+    shares, caps = parse_shares(settings.shares, group.size), parse_caps(settings.token_caps, group.size)
+    balance = Balance(settings.balance, task.order, shares, caps)
+    slowdown = parse_slowdown(settings.slowdown, group.size)
+    parts = (schedule, balance, slowdown, recorder, signalled, device)
+    return Loop(task, settings, group, strategy, model, optimizer, *parts)
 
 
 def make_strategy(name: str, size: int) -> Strategy:
@@ -129,6 +134,7 @@ def _plan(loop: Loop) -> dict[str, Any]:
         "total_steps": min(total, limit) if limit else total,
         "rows": loop.task.order.num_rows,
         "workers": loop.group.size,
+        "balance": loop.settings.balance,
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
+from tenor.errors import TrainingError
 from tenor.training.checkpoint import Checkpoint, save_checkpoint
 from tenor.training.run_folder import RunFolder
 
@@ -46,10 +48,22 @@ class Scribe:
 
     def save(self, make: Callable[[], Checkpoint]) -> None:
         """A disk that is full loses this checkpoint, not the run: the previous one stays."""
+        checkpoint = make()
+        if not are_finite(checkpoint.tensors):
+            self.tell({"event": "warning", "message": "weights are not finite: not saved; the previous ones are kept"})
+            return
         try:
-            save_checkpoint(self.folder.checkpoints, make(), self.keep)
+            save_checkpoint(self.folder.checkpoints, checkpoint, self.keep)
         except OSError as error:
             self.tell({"event": "warning", "message": f"checkpoint not saved: {error}; the previous one is kept"})
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
+        if not are_finite(weights):
+            raise TrainingError(
+                "the weights are not finite", where=self.folder.path, remedy="lower --lr, or set --clip"
+            )
         self.folder.save_model(weights)
+
+
+def are_finite(tensors: Mapping[str, Tensor]) -> bool:
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values())

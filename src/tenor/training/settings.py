@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tenor.errors import UsageError
 from tenor.settings import check, setting
+from tenor.training.balance_mode import parse_mode
+from tenor.training.slowdown import parse_slowdown
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class TrainSettings:
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
     layers: int = setting(1, "Recurrent layers.")
     bidirectional: bool = setting(False, "Read each review backwards as well.")
-    pooling: str = setting("max", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
+    pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
@@ -44,6 +46,9 @@ class TrainSettings:
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
+    balance: str = setting("off", "When shares follow the workers' speeds: off, epoch, or steps:N.")
+    token_caps: str = setting("", "Most padded tokens of a worker in a batch: one number, or one a worker, 9000:4000.")
+    slowdown: str = setting("", "Emulate slow workers, rank:factor@first-last, such as 1:3@200-600 or 1:3.")
     timeout: float = setting(1800.0, "Seconds before a silent worker counts as lost.")
 
     checkpoint_steps: int = setting(500, "Steps between checkpoints; one is also saved after each epoch.")
@@ -75,6 +80,8 @@ class TrainSettings:
         for name in ("dropout", "word_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
+        parse_mode(self.balance)
+        parse_slowdown(self.slowdown)
         if self.seed < 0:
             raise _wrong("seed", self.seed, "give 0 or a positive whole number")
         if self.workers != "auto" and not (self.workers.isdecimal() and int(self.workers) > 0):

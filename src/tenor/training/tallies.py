@@ -21,19 +21,19 @@ class Tallies:
     terminated: float  # how many were sent SIGTERM
     late: float  # how many find that the time is over
 
-    def pack(self, rank: int, size: int, compute_seconds: float, wait_seconds: float) -> Tensor:
-        """A vector to be summed; each worker's seconds (of the step before) have a slot of their own."""
-        seconds = torch.zeros(2, size, dtype=torch.float64)
-        seconds[:, rank] = torch.tensor([compute_seconds, wait_seconds])
-        own = torch.tensor([getattr(self, field.name) for field in fields(self)], dtype=torch.float64)
-        return torch.cat([own, seconds.flatten()])
+    def pack(self, rank: int, size: int, *own: float) -> Tensor:
+        """A vector to be summed; the `own` measures of each worker have slots of their own."""
+        slots = torch.zeros(len(own), size, dtype=torch.float64)
+        slots[:, rank] = torch.tensor(own, dtype=torch.float64)
+        sums = torch.tensor([getattr(self, field.name) for field in fields(self)], dtype=torch.float64)
+        return torch.cat([sums, slots.flatten()])
 
     @classmethod
-    def unpack(cls, vector: Tensor, size: int) -> tuple[Tallies, list[float], list[float]]:
-        """The sums, and the compute and waiting seconds of each worker."""
+    def unpack(cls, vector: Tensor, size: int) -> tuple[Tallies, list[list[float]]]:
+        """The sums, and each measure by worker."""
         values = vector.tolist()
         count = len(fields(cls))
-        return cls(*values[:count]), values[count : count + size], values[count + size :]
+        return cls(*values[:count]), [values[at : at + size] for at in range(count, len(values), size)]
 
     @property
     def mean_loss(self) -> float:

@@ -1,0 +1,65 @@
+"""The balancer: from what each worker was seen to do, the costs to share work by. Pure: events in, decisions out.
+
+It works with the model of each worker's cost, not with feedback on finish times, so a delay between a decision and its
+effect does not make it swing. New costs are taken up only when they promise a gain beyond what noise alone shows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenor.training.costs import Costs
+from tenor.training.fit import ENOUGH, FADE, Fit
+
+Floats = NDArray[np.float64]
+
+WARM_UP = 1  # first step, in which caches fill and libraries load
+LEAST_GAIN = 0.02  # of a step's time
+
+
+class Balancer:
+    def __init__(self, size: int, caps: Floats | None = None) -> None:
+        self.size = size
+        self.caps = np.full(size, np.inf) if caps is None else caps
+        self.fit = Fit(size)
+        self.seen = 0
+        self.total = 0.0  # padded tokens of a typical batch
+
+    def observe(self, tokens: Floats, seconds: Floats) -> None:
+        """What each worker was given in one step, and how long it took."""
+        self.seen += 1
+        if self.seen <= WARM_UP:
+            return
+        self.fit.observe(tokens, seconds)
+        total = float(tokens.sum())
+        self.total = total if self.total == 0 else FADE * self.total + (1 - FADE) * total
+
+    def decide(self, shares: Floats) -> Costs | None:
+        """New costs to share work by, where they promise a gain over `shares`, the ones in force; else None."""
+        if self.fit.num_steps < _weight(ENOUGH) or self.size == 1:
+            return None
+        costs = Costs(*self.fit.estimate(), self.caps)
+        now = float(costs.finish(self.total * shares / shares.sum()).max())
+        best = float(costs.finish(costs.share_out(self.total)).max())
+        return costs if 1.0 - best / now > self.threshold else None
+
+    @property
+    def threshold(self) -> float:
+        """The gain that noise alone may show, from the worst of n workers' errors; at least what a change is worth."""
+        return max(LEAST_GAIN, self.fit.error * math.sqrt(2 * math.log(self.size)))
+
+    def state(self) -> dict[str, Any]:
+        return {"seen": self.seen, "total": self.total, "fit": self.fit.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.seen, self.total = int(state["seen"]), float(state["total"])
+        self.fit.restore(state["fit"])
+
+
+def _weight(steps: int) -> float:
+    """The faded weight of so many steps."""
+    return (1 - FADE**steps) / (1 - FADE) - 1e-9

@@ -1,0 +1,75 @@
+"""What a batch costs each worker, and how to cut it so that all of them finish together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenor.errors import TrainingError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Worker i needs fixed[i] + per_token[i] × (padded tokens) seconds and is never given more than caps[i] of them."""
+
+    fixed: Floats  # (workers,)
+    per_token: Floats  # (workers,), above 0
+    caps: Floats  # (workers,), padded tokens; infinity for none
+
+    def finish(self, tokens: Floats) -> Floats:
+        """The seconds each worker needs for its tokens."""
+        return self.fixed + self.per_token * tokens
+
+    def budgets(self, seconds: float) -> Floats:
+        """The tokens each worker gets through in the given seconds."""
+        return np.clip((seconds - self.fixed) / self.per_token, 0.0, self.caps)
+
+    def share_out(self, total: float) -> Floats:
+        """A total of tokens over the workers so that they finish together, fractions of samples allowed.
+
+        A worker whose fixed cost alone exceeds that moment gets none; one at its cap stays there. Tokens beyond the
+        sum of the caps are left out.
+        """
+        total = min(total, float(self.caps.sum()))
+        low, high = 0.0, float(np.max(self.fixed + self.per_token * np.minimum(total, self.caps)))
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.budgets(middle).sum() >= total else (middle, high)
+        return self.budgets(high)
+
+
+def place(lengths: NDArray[np.int32], costs: Costs) -> Floats:
+    """Cut a batch, sorted by falling length, into neighbouring slices of whole rows: each worker's padded tokens.
+
+    Found by bisection: the smallest number of seconds in which all rows find a place. Every worker gets at least one
+    row while there are rows enough, so that none is starved and its speed goes on being seen; beyond that one row no
+    worker passes its cap.
+    """
+    low, high = 0.0, float(np.max(costs.finish(np.full(len(costs.fixed), lengths[0] * (len(lengths) + 1.0)))))
+    if _fill(lengths, costs.budgets(high))[0] < len(lengths):
+        raise TrainingError(
+            f"a batch of {len(lengths)} rows of up to {lengths[0]} tokens does not fit the workers' token caps",
+            remedy="raise --token-caps, or lower --batch-size",
+        )
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _fill(lengths, costs.budgets(middle))[0] == len(lengths) else (middle, high)
+    return _fill(lengths, costs.budgets(high))[1]
+
+
+def _fill(lengths: NDArray[np.int32], budgets: Floats) -> tuple[int, Floats]:
+    """Fill the workers' budgets one after another: how many rows found a place, and each worker's padded tokens."""
+    at, tokens = 0, np.zeros(len(budgets))
+    for worker, budget in enumerate(budgets.tolist()):
+        kept = len(budgets) - 1 - worker  # rows the workers after this one must find
+        longest = int(lengths[min(at, len(lengths) - 1)])
+        rows = min(max(1, int(budget / longest)), max(0, len(lengths) - kept - at), len(lengths) - at)
+        if rows == 0 and at < len(lengths) < len(budgets):
+            rows = 1  # fewer rows than workers: one each until they run out
+        tokens[worker] = rows * longest
+        at += rows
+    return at, tokens

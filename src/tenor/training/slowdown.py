@@ -1,0 +1,64 @@
+"""Emulated slow and wavering workers, for experiments and teaching: a sleep of (factor − 1) × the compute time.
+
+Compute time here is what the worker's thread spent on a core. The time it stood in line for one is left out, so that
+workers who share cores do not slow each other down more than a machine of their own would.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tenor.errors import UsageError
+
+_FORM = re.compile(r"(\d+):(\d+(?:\.\d+)?)(?:@(\d+)-(\d+)?)?")
+
+
+@dataclass(frozen=True)
+class Spell:
+    """One worker is `factor` times slower in the steps from `first` to `last`, counted from 1."""
+
+    rank: int
+    factor: float
+    first: int = 1
+    last: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    spells: tuple[Spell, ...] = ()
+
+    def factor(self, rank: int, step: int) -> float:
+        """How many times slower a worker is at a step; spells that overlap multiply."""
+        total = 1.0
+        for spell in self.spells:
+            if spell.rank == rank and spell.first <= step <= spell.last:
+                total *= spell.factor
+        return total
+
+    @contextmanager
+    def stretch(self, rank: int, step: int) -> Iterator[None]:
+        """Let what is done inside take as long as it would on the slow machine."""
+        began = time.thread_time()
+        yield
+        extra = (self.factor(rank, step) - 1.0) * (time.thread_time() - began)
+        if extra > 0:
+            time.sleep(extra)
+
+
+def parse_slowdown(text: str, size: int | None = None) -> Slowdown:
+    """`1:3@200-600,0:2`: rank 1 is three times slower in the steps 200 to 600, rank 0 twice at all times."""
+    spells = []
+    for part in filter(None, text.split(",")):
+        found = _FORM.fullmatch(part.strip())
+        if not found or float(found[2]) < 1.0:
+            remedy = "give rank:factor, or rank:factor@first-last, with commas between; factors from 1 up"
+            raise UsageError(f"--slowdown cannot be {part.strip()!r}", remedy=remedy)
+        spell = Spell(int(found[1]), float(found[2]), int(found[3] or 1), float(found[4] or "inf"))
+        if size is not None and spell.rank >= size:
+            raise UsageError(f"--slowdown names rank {spell.rank}", remedy=f"ranks go from 0 to {size - 1}")
+        spells.append(spell)
+    return Slowdown(tuple(spells))

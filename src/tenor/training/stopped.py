@@ -1,0 +1,56 @@
+"""Workers that are there but do not answer: stopped by a signal, or hung.
+
+A stopped process cannot say so itself, and its peers only see silence. The launcher sees its state, names it at once,
+and blames it when the others' time-out is over.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class StoppedWatch:
+    """Looks after processes in order of rank; the list may still grow."""
+
+    def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        self.processes = processes
+        self._named: set[int] = set()
+        self._next_look = 0.0
+
+    def look(self) -> Iterator[bytes]:
+        """An event, as a line of JSON, for every worker that was stopped or goes on since the last look."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
+        stopped = {rank for rank in self._alive() if process_state(self.processes[rank].pid) == "stopped"}
+        for rank in sorted(stopped - self._named):
+            yield _warning(f"worker {rank} is stopped (SIGSTOP); after --timeout it counts as lost")
+        for rank in sorted(self._named - stopped):
+            yield _warning(f"worker {rank} goes on")
+        self._named = stopped
+
+    def silent(self) -> list[int]:
+        """The workers still there; stopped ones first, since those cannot be waiting for somebody else."""
+        return sorted(self._alive(), key=lambda rank: process_state(self.processes[rank].pid) != "stopped")
+
+    def _alive(self) -> list[int]:
+        return [rank for rank, process in enumerate(self.processes) if process.poll() is None]
+
+
+def process_state(pid: int) -> str:
+    """`stopped`, or nothing where the process runs or the system does not tell (Linux does)."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return ""
+    return "stopped" if status.rpartition(")")[2].split()[0] in ("T", "t") else ""
+
+
+def _warning(message: str) -> bytes:
+    return json.dumps({"event": "warning", "message": message}).encode()

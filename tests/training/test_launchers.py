@@ -1,0 +1,141 @@
+"""The same command under torchrun, mpirun and SLURM: the same weights as with local workers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from helpers.processes import child_environment
+
+OPTIONS = ["--hidden", "8", "--embedding-dim", "8", "--max-steps", "12", "--threads", "1", "--json"]
+MPIRUN = Path(sys.executable).with_name("mpirun")
+# Open MPI refuses root and more processes than cores unless told; shared memory alone keeps it off the network
+MPI_VARIABLES = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMPI_MCA_btl": "self,sm",
+}
+needs_mpi = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None or not MPIRUN.exists(), reason="the extra 'mpi' is not installed"
+)
+
+
+def start(command: list[str], **variables: str) -> subprocess.Popen[str]:
+    environment = child_environment(**variables)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def finish(*processes: subprocess.Popen[str], timeout: float = 90) -> list[str]:
+    """Their standard outputs; whatever hangs is killed, with all it started."""
+    try:
+        said = [process.communicate(timeout=timeout) for process in processes]
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+            process.communicate()
+    for process, (_, errors) in zip(processes, said, strict=True):
+        assert process.returncode == 0, errors
+    return [output for output, _ in said]
+
+
+def tenor_train(data: Path, out: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "tenor", "train", str(data), "--out", str(out), *OPTIONS, *options]
+
+
+@pytest.fixture(scope="module")
+def local(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    (said,) = finish(start(tenor_train(data, tmp_path_factory.mktemp("local") / "run", "--workers", "2")))
+    return str(json.loads(said)["weights_sha256"])
+
+
+@needs_mpi
+def test_mpirun(data: Path, tmp_path: Path, local: str) -> None:
+    command = [str(MPIRUN), "-n", "2", *tenor_train(data, tmp_path / "run", "--backend", "mpi")]
+    (said,) = finish(start(command, **MPI_VARIABLES))
+    assert json.loads(said)["weights_sha256"] == local  # one JSON object: rank 0 speaks for all
+
+
+def test_torchrun(data: Path, tmp_path: Path, local: str) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1"]
+    command = [*torchrun, "--nproc-per-node", "2", "-m", *tenor_train(data, tmp_path / "run")[2:]]
+    (said,) = finish(start(command, TMPDIR=str(tmp_path)))
+    assert json.loads(said)["weights_sha256"] == local
+
+
+def test_slurm(data: Path, tmp_path: Path, local: str) -> None:
+    """srun's variables, without SLURM."""
+    shared = {"SLURM_NTASKS": "2", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "localhost", "SLURM_JOB_ID": "4711"}
+    tasks = [
+        start(tenor_train(data, tmp_path / "run"), **shared, SLURM_PROCID=str(rank), SLURM_LOCALID=str(rank))
+        for rank in range(2)
+    ]
+    said, silence = finish(*tasks)
+    assert json.loads(said)["weights_sha256"] == local
+    assert silence == ""
+
+
+def test_workers_and_launcher_must_agree(data: Path, tmp_path: Path) -> None:
+    process = start(
+        tenor_train(data, tmp_path / "run", "--workers", "3"), RANK="0", WORLD_SIZE="2", MASTER_ADDR="localhost"
+    )
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "torchrun started 2" in errors
+
+
+@contextlib.contextmanager
+def two_hosts() -> Iterator[list[str]]:
+    """Two network namespaces joined by a cable; nothing leaves them."""
+    names = [f"tenor-{os.getpid()}-{side}" for side in "ab"]
+
+    def ip(*words: str) -> None:
+        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
+
+    try:
+        for name in names:
+            ip("netns", "add", name)
+        ip("link", "add", "tenor-a", "netns", names[0], "type", "veth", "peer", "name", "tenor-b", "netns", names[1])
+        for name, side, address in zip(names, "ab", ("10.201.7.1/24", "10.201.7.2/24"), strict=True):
+            ip("-n", name, "address", "add", address, "dev", f"tenor-{side}")
+            ip("-n", name, "link", "set", f"tenor-{side}", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        yield names
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=20)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces can only be made by root")
+@pytest.mark.skipif(shutil.which("ip") is None, reason="iproute2 is not installed")
+def test_two_hosts(data: Path, tmp_path: Path, local: str) -> None:
+    """torchrun on two hosts that share nothing but a cable and a folder."""
+    with two_hosts() as hosts:
+        nodes = []
+        for rank, (host, side) in enumerate(zip(hosts, "ab", strict=True)):
+            torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(rank)]
+            torchrun += ["--nproc-per-node", "1", "--master-addr", "10.201.7.1", "--master-port", "29400"]
+            command = [
+                *torchrun,
+                "--local-addr",
+                f"10.201.7.{rank + 1}",
+                "-m",
+                *tenor_train(data, tmp_path / "run")[2:],
+            ]
+            nodes.append(
+                start(["ip", "netns", "exec", host, *command], GLOO_SOCKET_IFNAME=f"tenor-{side}", TMPDIR=str(tmp_path))
+            )
+        said, silence = finish(*nodes)
+    assert json.loads(said)["weights_sha256"] == local
+    assert silence == ""

@@ -1,0 +1,69 @@
+"""A step whose gradient is not finite is skipped by all ranks together, counted, and in the end given up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers.training import SMALL, events, weights
+from helpers.workers import spawn_workers
+
+from tenor.errors import TenorError, TrainingError
+from tenor.training.job import Job
+from tenor.training.rank import train_as
+from tenor.training.strategies.allreduce import AllReduce
+from tenor.world import World
+
+
+def poisoned_training(data: str, out: str, meeting: str, poison: list[int]) -> dict[str, Any]:
+    """One rank of two; on rank 1 the gradient of the steps in `poison` is spoilt."""
+    import os
+
+    rank = int(os.environ["RANK"])
+    compute, seen = AllReduce.compute, iter(range(1, 1000))
+
+    def spoil(self: AllReduce, batch: Any, objective: Any) -> tuple[float, float]:
+        loss, weight = compute(self, batch, objective)
+        if next(seen) in poison and rank == 1:
+            for _, gradient in self.optimizer.gradients():
+                gradient.fill_(torch.nan)
+            self.started = 0  # what was sent before is sent again, spoilt
+        return loss, weight
+
+    AllReduce.compute = spoil  # type: ignore[method-assign]
+    AllReduce._ready = lambda self, index, name, parameter: None  # type: ignore[method-assign] # no early start
+    world = World(rank, 2, rank, 2, rendezvous=f"file://{meeting}")
+    job = Job(data, out, replace(SMALL, max_steps=30, workers="2"), False)
+    try:
+        return train_as(world, job, lambda event: None, lambda: 0)
+    except TrainingError as error:
+        return {"error": str(error)}
+
+
+def test_all_ranks_skip_together_and_count(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    call = {"data": str(data), "out": str(tmp_path / "run"), "meeting": str(tmp_path / "meeting")}
+    results = spawn_workers(2, f"{__file__}:poisoned_training", 120, **call, poison=[3, 4, 20])
+    assert [result["skipped_steps"] for result in results] == [3, 3]
+    assert results[0]["weights_sha256"] == results[1]["weights_sha256"]
+    assert all(torch.isfinite(torch.from_numpy(w)).all() for w in weights(tmp_path / "run").values())
+    assert len(events(tmp_path / "run")) == 30
+
+
+def test_ten_in_a_row_are_given_up(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    call = {"data": str(data), "out": str(tmp_path / "run"), "meeting": str(tmp_path / "meeting")}
+    results = spawn_workers(2, f"{__file__}:poisoned_training", 120, **call, poison=list(range(5, 15)))
+    assert all("10 steps in a row, the last at step 14" in result["error"] for result in results)
+
+
+def test_weights_that_are_not_finite_are_not_saved(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    settings = replace(SMALL, optimizer="sgd", lr=1e38, clip=0.0, warmup_epochs=0.0, checkpoint_steps=1, epochs=1)
+    with pytest.raises(TenorError, match="finite"):
+        train_as(World(), Job(str(data), str(run), settings, False), lambda event: None, lambda: 0)
+    assert not (run / "model.safetensors").exists()

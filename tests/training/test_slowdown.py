@@ -1,0 +1,58 @@
+"""Emulated slow workers: when they are slow, by how much, and what is refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tenor.errors import UsageError
+from tenor.training.balance import parse_caps
+from tenor.training.balance_mode import EPOCH, OFF, parse_mode
+from tenor.training.slowdown import parse_slowdown
+
+
+def test_spells_begin_and_end() -> None:
+    slowdown = parse_slowdown("1:3@200-600, 0:1.5,1:2@600-", size=2)
+    assert [slowdown.factor(1, step) for step in (1, 199, 200, 599, 600, 601, 9999)] == [1, 1, 3, 3, 6, 2, 2]
+    assert slowdown.factor(0, 1) == slowdown.factor(0, 10**9) == 1.5
+    assert parse_slowdown("").factor(0, 1) == 1
+
+
+def busy(seconds: float) -> None:
+    began = time.thread_time()
+    while time.thread_time() - began < seconds:
+        pass
+
+
+def test_a_step_is_stretched_by_its_factor_of_computing_alone() -> None:
+    slowdown = parse_slowdown("1:3")
+    for rank, least in ((0, 0.03), (1, 0.09)):
+        began, worked = time.perf_counter(), time.thread_time()
+        with slowdown.stretch(rank, 5):
+            busy(0.03)
+            time.sleep(0.02)  # waiting is not computing
+        assert time.perf_counter() - began >= least + 0.02
+        assert time.thread_time() - worked < 0.06  # the rest was slept
+
+
+@pytest.mark.parametrize("text", ["1", "1:", "a:3", "1:0.5", "1:3@", "1:3@5", "1:-3", "1:3@6-x", "2:3"])
+def test_what_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--slowdown"):
+        parse_slowdown(text, size=2)
+
+
+def test_modes() -> None:
+    assert [parse_mode(text) for text in ("off", "epoch", "steps:10")] == [OFF, EPOCH, 10]
+    for text in ("", "on", "steps", "steps:", "steps:0", "steps:x", "epoch:2"):
+        with pytest.raises(UsageError, match="--balance"):
+            parse_mode(text)
+
+
+def test_caps() -> None:
+    assert parse_caps("", 2).tolist() == [float("inf")] * 2
+    assert parse_caps("900", 2).tolist() == [900, 900]
+    assert parse_caps("900:400", 2).tolist() == [900, 400]
+    for text in ("x", "0", "1:2:3", "1:-2", "nan:1"):
+        with pytest.raises(UsageError, match="--token-caps"):
+            parse_caps(text, 2)

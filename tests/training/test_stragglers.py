@@ -1,0 +1,59 @@
+"""The progress line names the worker that the others wait for, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tenor.progress import Silent
+from tenor.training.display import Display
+from tenor.training.stragglers import Stragglers
+
+
+class Lines(Silent):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.notes: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
+
+    def advance(self, amount: float, note: str = "") -> None:
+        self.notes.append(note)
+
+
+def show(compute: list[float], balance: str = "off", steps: int = 12) -> Lines:
+    lines = Lines()
+    display = Display(lines, len(compute))
+    display.show({"event": "start", "step": 0, "total_steps": steps, "rows": 9, "workers": 2, "balance": balance})
+    for step in range(1, steps + 1):
+        event: dict[str, Any] = {"event": "step", "epoch": 1, "step": step, "samples": 8, "loss": 0.5}
+        display.show({**event, "compute_seconds": compute, "wait_seconds": [0.0] * len(compute)})
+    return lines
+
+
+def test_a_straggler_is_named_once_with_a_hint_and_in_the_line() -> None:
+    lines = show([0.1, 0.1, 0.3, 0.1])
+    named = [line for line in lines.said if "worker" in line and "×" in line]
+    assert named == ["worker 2 takes 3.0× as long as the others; --balance steps:10 would give it less of each batch"]
+    assert "worker 2 takes 3.0×" in lines.notes[-1]
+
+
+def test_no_hint_to_what_is_on_already() -> None:
+    lines = show([0.1, 0.3], balance="steps:10")
+    assert not any("--balance" in line for line in lines.said)
+    assert "worker 1 takes 3.0×" in lines.notes[-1]
+
+
+def test_noise_and_a_single_pause_make_no_straggler() -> None:
+    rng = np.random.default_rng(0)
+    watch = Stragglers()
+    for step in range(300):
+        seconds = 0.1 * rng.lognormal(0, 0.1, 4)
+        seconds[1] *= 50 if step == 100 else 1
+        assert watch.observe(seconds.tolist()) is None
+
+
+def test_one_worker_alone_is_never_a_straggler() -> None:
+    assert all(Stragglers().observe([0.1]) is None for _ in range(20))
