@@ -11,7 +11,7 @@ import importlib.util
 import itertools
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,8 +59,8 @@ def rows() -> dict[str, TrainSettings]:
     return found
 
 
-def _run_with_next_seed(data: Path, training: TrainSettings):  # type: ignore[no-untyped-def]
-    seeds: Iterator[int] = itertools.count()
+def _run_with_next_seed(data: Path, training: TrainSettings) -> Callable[[], Mapping[str, float]]:
+    seeds = itertools.count()
 
     def once() -> Mapping[str, float]:
         with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
