@@ -49,9 +49,10 @@ def _start(corpus: list[Path], out: Path, *more: str) -> subprocess.Popen[bytes]
 
 def _finish(process: subprocess.Popen[bytes]) -> int:
     try:
-        process.communicate(timeout=120)
+        _, said = process.communicate(timeout=120)
     finally:
         kill_group(process)
+    print(said.decode()[-3000:])  # shown by pytest when the test fails
     return process.returncode
 
 
