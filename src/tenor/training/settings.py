@@ -20,6 +20,7 @@ class TrainSettings:
     bidirectional: bool = setting(False, "Read each review backwards as well.")
     pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
+    embeddings: str | None = setting(None, "Start from these word vectors: word2vec text format, plain or gz.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
     epochs: int = setting(3, "Passes over the training rows.")
