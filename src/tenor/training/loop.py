@@ -178,7 +178,7 @@ class Loop:
     def restore(self, saved: Checkpoint) -> None:
         values = dict(saved.values)
         applied = int(values.pop("applied"))
-        self.balance.restore(values.pop("balance"))
+        self.balance.restore(values.pop("balance", {}))
         self.cursor = Cursor(**values)
         for name, weight in self.optimizer.weights.items():
             weight.copy_(saved.tensors[f"weights/{name}"])
