@@ -36,6 +36,8 @@ class Reviews:
         self.data = data
         self.manifest = Manifest.load(data)
         self.settings = settings
+        self.vocabulary: Path | None = data / "vocab.json"
+        self.known: dict[str, float] = {}
         counts = self.manifest.splits["train"].class_counts
         if sum(count > 0 for count in counts) < 2:
             held = dict(zip(self.manifest.classes, counts, strict=True))

@@ -12,7 +12,7 @@ from tenor.training.slowdown import parse_slowdown
 
 @dataclass(frozen=True)
 class TrainSettings:
-    task: str = setting("reviews", "What is learned.", ("reviews",))
+    task: str = setting("reviews", "What is learned; points needs no data.", ("reviews", "points"))
     cell: str = setting("lstm", "Recurrent cell; qrnn is light and fast.", ("lstm", "gru", "rnn", "qrnn"))
     embedding_dim: int = setting(100, "Width of the word vectors.")
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
@@ -43,7 +43,10 @@ class TrainSettings:
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
-    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce"))
+    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco"))
+    sync_every: int = setting(16, "Steps that workers make apart, with local-sgd and diloco.")
+    outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
+    outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
@@ -74,6 +77,8 @@ class TrainSettings:
             "keep_checkpoints",
             "checkpoint_steps",
             "timeout",
+            "sync_every",
+            "outer_lr",
         )
         for name in positive:
             if not getattr(self, name) > 0:
