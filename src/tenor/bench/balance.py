@@ -35,7 +35,7 @@ DATA = PrepareSettings(max_length=64, vocab_size=5000)
 NUM_ROWS = (
     10_240  # of which eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
 )
-STEPS = 240
+STEPS = 320
 STEPS_ALONE = 80  # also of the run that shows which shares come about
 
 Speeds = tuple[float, ...]  # how slow each worker is
