@@ -1,7 +1,8 @@
 """Scenario `prepare`: the same file, the same work (clean, count, top 30,000 words, ids, write), ours beside others.
 
 Every contender is a process of its own; what it needs before it can start (imports, compilation, worker processes) is
-`startup_s`, apart from the work. `wc -w` only counts words: it is the line to aim at. Slow contenders take a slice.
+`startup_s`, apart from the work; `cpu_s` is the processor time of the work, which a busy machine does not change much.
+`wc -w` only counts words: it is the line to aim at. Slow contenders take a slice.
 """
 
 from __future__ import annotations

@@ -22,7 +22,13 @@ from typing import Any
 _TOP = 30_000
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[!?]")
 
-Timed = tuple[float, float]  # seconds to start, seconds of work
+Timed = tuple[float, float, float]  # seconds to start, seconds of work, processor seconds before the work
+
+
+def _spent() -> float:
+    """Processor seconds of this process and of the children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _tenor(source: Path, out: Path, workers: int) -> Timed:
@@ -36,9 +42,9 @@ def _tenor(source: Path, out: Path, workers: int) -> Timed:
     try:
         warm.run({})
         engine.run(warm.STAGE, [{}] * workers, lambda result: None)
-        ready = time.perf_counter()
+        ready, spent = time.perf_counter(), _spent()
         prepare_on(engine, [source], out, PrepareSettings(workers=workers, vocab_size=_TOP))
-        return ready - began, time.perf_counter() - ready
+        return ready - began, time.perf_counter() - ready, spent
     finally:
         engine.close()
 
@@ -56,13 +62,13 @@ def _pandas(source: Path, out: Path) -> Timed:
     import numpy as np
     import pandas as pd
 
-    ready = time.perf_counter()
+    ready, spent = time.perf_counter(), _spent()
     frame = pd.read_json(source, lines=True)
     words = frame["reviewText"].map(_words)
     numbers = _number(Counter(chain.from_iterable(words)).most_common(_TOP - 2))
     ids = words.map(lambda row: np.array([numbers.get(word, 1) for word in row], np.int32))
     np.savez(out.with_suffix(".npz"), tokens=np.concatenate(ids.tolist()), lengths=ids.map(len).to_numpy())
-    return ready - began, time.perf_counter() - ready
+    return ready - began, time.perf_counter() - ready, spent
 
 
 def _dask(source: Path, out: Path) -> Timed:
@@ -75,14 +81,14 @@ def _dask(source: Path, out: Path) -> Timed:
     if not table.exists():  # the way of the course projects starts from CSV
         pd.read_json(source, lines=True).to_csv(table, index=False)
     with dask.config.set(scheduler="processes", num_workers=os.cpu_count()):
-        ready = time.perf_counter()
+        ready, spent = time.perf_counter(), _spent()
         frame = dd.read_csv(str(table), blocksize="8MB", dtype={"reviewText": "object"})
         words = frame["reviewText"].map(_words, meta=("words", "object"))
         counts = words.map_partitions(_count, meta=("counts", "object")).compute()
         numbers = _number(sum(counts, Counter()).most_common(_TOP - 2))
         ids = words.map(lambda row: [numbers.get(word, 1) for word in row], meta=("ids", "object"))
         ids.map(lambda row: " ".join(map(str, row)), meta=("ids", "object")).to_frame().to_csv(str(out / "*.csv"))
-    return ready - began, time.perf_counter() - ready
+    return ready - began, time.perf_counter() - ready, spent
 
 
 def _count(words: Any) -> Any:
@@ -95,7 +101,7 @@ def _polars(source: Path, out: Path) -> Timed:
     began = time.perf_counter()
     import polars as pl
 
-    ready = time.perf_counter()
+    ready, spent = time.perf_counter(), _spent()
     frame = pl.read_ndjson(source).with_row_index("row")
     pattern = r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|[!?]"
     words = frame.select("row", word=pl.col("reviewText").str.to_lowercase().str.extract_all(pattern)).explode("word")
@@ -103,13 +109,13 @@ def _polars(source: Path, out: Path) -> Timed:
     numbers = counts.select("word").with_row_index("id", offset=2)
     ids = words.join(numbers, on="word", how="left", maintain_order="left").with_columns(pl.col("id").fill_null(1))
     ids.group_by("row", maintain_order=True).agg("id").write_parquet(out.with_suffix(".parquet"))
-    return ready - began, time.perf_counter() - ready
+    return ready - began, time.perf_counter() - ready, spent
 
 
 def _wc(source: Path, out: Path) -> Timed:
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), _spent()
     subprocess.run(["wc", "-w", str(source)], env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.DEVNULL, check=True)
-    return 0.0, time.perf_counter() - began
+    return 0.0, time.perf_counter() - began, spent
 
 
 _PEERS: dict[str, Callable[[Path, Path], Timed]] = {"pandas": _pandas, "dask": _dask, "polars": _polars, "wc": _wc}
@@ -120,11 +126,12 @@ def main() -> None:
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     if name.startswith("tenor-"):
-        startup, seconds = _tenor(source, out, int(name.removeprefix("tenor-")))
+        startup, seconds, spent = _tenor(source, out, int(name.removeprefix("tenor-")))
     else:
-        startup, seconds = _PEERS[name](source, out)
+        startup, seconds, spent = _PEERS[name](source, out)
     shutil.rmtree(out, ignore_errors=True)
-    print(json.dumps({"seconds": seconds, "startup_s": startup}))
+    # Worker processes are counted when they have ended, with what their own start took.
+    print(json.dumps({"seconds": seconds, "startup_s": startup, "cpu_s": _spent() - spent}))
 
 
 if __name__ == "__main__":
