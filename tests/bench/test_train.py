@@ -39,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_peer_is_the_same_model(data: Path, layers: int) -> None:
-    ours = RecurrentClassifier(ModelSpec(40, 2, "lstm", 6, 8, layers))
+    ours = RecurrentClassifier(ModelSpec(40, 2, "lstm", 6, 8, layers, pooling="max"))
     initialise(ours, 0)
     peer = PlainClassifier({"vocab_size": 40, "embedding_dim": 6, "hidden": 8, "layers": layers, "pooling": "max"})
     with torch.no_grad():

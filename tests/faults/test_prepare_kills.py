@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -39,8 +40,8 @@ def expected(corpus: list[Path], tmp_path_factory: pytest.TempPathFactory) -> di
     return hashes(out)
 
 
-def _start(corpus: list[Path], out: Path) -> subprocess.Popen[bytes]:
-    command = python("-m", "tenor", "prepare", *map(str, corpus), "--out", str(out), "--workers", "2", "--json")
+def _start(corpus: list[Path], out: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = python("-m", "tenor", "prepare", *map(str, corpus), "--out", str(out), "--workers", "2", "--json", *more)
     return subprocess.Popen(
         command, env=child_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
@@ -48,9 +49,10 @@ def _start(corpus: list[Path], out: Path) -> subprocess.Popen[bytes]:
 
 def _finish(process: subprocess.Popen[bytes]) -> int:
     try:
-        process.communicate(timeout=120)
+        _, said = process.communicate(timeout=120)
     finally:
         kill_group(process)
+    print(said.decode()[-3000:])  # shown by pytest when the test fails
     return process.returncode
 
 
@@ -89,16 +91,24 @@ def test_the_whole_job_killed_often(corpus: list[Path], expected: dict[str, str]
     _check_kills(corpus, expected, tmp_path, 60, seed=2)
 
 
-def test_workers_killed(corpus: list[Path], expected: dict[str, str], tmp_path: Path) -> None:
+# What the worker processes of each engine are called, and how long a kill may have to wait for one to be there.
+WORKERS = {"local": "tenor.engines.worker", "dask": "spawn_main", "spark": "pyspark.daemon"}
+
+
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("dask", marks=pytest.mark.soak), pytest.param("spark", marks=pytest.mark.soak)]
+)
+def test_workers_killed(corpus: list[Path], expected: dict[str, str], tmp_path: Path, engine: str) -> None:
     rng = random.Random(3)
-    process = _start(corpus, tmp_path / "out")
+    process = _start(corpus, tmp_path / "out", "--engine", engine)
     killed = 0
     while process.poll() is None and killed < 5:
         time.sleep(rng.uniform(0.05, 0.4))
-        workers = [p for p in _children(process.pid) if "tenor.engines.worker" in " ".join(p)]
+        workers = [p for p in _children(process.pid) if WORKERS[engine] in " ".join(p)]
         if workers:
-            os.kill(int(rng.choice(workers)[0]), signal.SIGKILL)
-            killed += 1
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(rng.choice(workers)[0]), signal.SIGKILL)
+                killed += 1
     assert _finish(process) == 0
     assert killed == 5
     assert hashes(tmp_path / "out") == expected
@@ -106,7 +116,7 @@ def test_workers_killed(corpus: list[Path], expected: dict[str, str], tmp_path: 
 
 def _children(pid: int) -> list[list[str]]:
     found = []
-    for child in psutil.Process(pid).children() if psutil.pid_exists(pid) else []:
+    for child in psutil.Process(pid).children(recursive=True) if psutil.pid_exists(pid) else []:
         try:
             found.append([str(child.pid), *child.cmdline()])
         except psutil.Error:

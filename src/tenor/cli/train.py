@@ -16,7 +16,12 @@ from tenor.training.settings import TrainSettings
 @command(example="tenor train data --out run --cell gru --epochs 3 --workers 2", settings=TrainSettings)
 def train(
     console: Console,
-    data: Annotated[Path, typer.Argument(help="A folder made by `tenor prepare`.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A folder made by `tenor prepare`, or the word points with --task points.", show_default=False
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", help="The run folder to make.")],
     settings: TrainSettings,
     compare: Annotated[str, typer.Option("--compare", help="Train several cells and put them side by side.")] = "",

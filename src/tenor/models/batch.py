@@ -16,7 +16,7 @@ from torch import Tensor
 class Batch:
     """`tokens` are vocabulary ids, or positions among `rows` where those are given (see RowEmbedding)."""
 
-    tokens: Tensor  # (time, batch), padded at the end
+    tokens: Tensor  # (time, batch), padded at the end; of points the coordinates (2, batch)
     lengths: Tensor  # (batch,)
     labels: Tensor  # (batch,)
     keys: NDArray[np.uint64]  # (batch,) names each sample to its dropout masks

@@ -88,6 +88,7 @@ def load(run: str | Path) -> SentimentModel:
         )
     try:
         config = json.loads((folder / "config.json").read_bytes())
+        _refuse_other_tasks(config, folder)
         spec = ModelSpec(**config["model"])
         vocabulary = Vocabulary.load(folder / "vocab.json")
         encoder = Encoder(vocabulary, config["tokeniser"], config["max_length"])
@@ -104,3 +105,10 @@ def load(run: str | Path) -> SentimentModel:
         raise RunError("vocab.json is not the one the model was trained with", where=folder, remedy="train it again")
     model.eval()
     return SentimentModel(model, encoder, config)
+
+
+def _refuse_other_tasks(config: dict[str, Any], folder: Path) -> None:
+    task = config.get("settings", {}).get("task", "reviews")
+    if task != "reviews":
+        remedy = "give a run trained on reviews; the figures of this one are in its result.json"
+        raise RunError(f"is a run of the task {task}, which reads no text", where=folder, remedy=remedy)

@@ -54,7 +54,7 @@ _QUALITY = {"accuracy": "accuracy", "AUC": "auc"}
 _TITLES = {"epoch": "Learning curve over epochs", "seconds": "Learning curve over seconds"}
 
 
-def confusion(metrics: dict[str, Any], classes: Sequence[str], split: str) -> Plot | None:
+def confusion(metrics: dict[str, Any], classes: Sequence[str], split: str, things: str = "reviews") -> Plot | None:
     """Counts of true class (down) against predicted class (across), shaded by the share of the true class."""
     counts = _matrix(metrics.get("confusion"), len(classes))
     if counts is None:
@@ -74,7 +74,7 @@ def confusion(metrics: dict[str, Any], classes: Sequence[str], split: str) -> Pl
         axes.spines[:].set_visible(False)
         title = f"Confusion matrix on the {split} split"
         words = " ".join(
-            f"Of {int(counts[i].sum()):,} {name} reviews, {int(counts[i, i]):,} ({shares[i, i]:.1%}) were recognised."
+            f"Of {int(counts[i].sum()):,} {name} {things}, {int(counts[i, i]):,} ({shares[i, i]:.1%}) were recognised."
             for i, name in enumerate(classes)
         )
         return Plot(title, inline(figure, "confusion", title, words), words)

@@ -34,7 +34,7 @@ def render(run: RunData, scaling: Sequence[dict[str, Any]] = ()) -> str:
     drawings = [
         plots.learning_curve(run, "epoch"),
         plots.learning_curve(run, "seconds"),
-        plots.confusion(run.metrics(split), run.classes, _spoken(split)),
+        plots.confusion(run.metrics(split), run.classes, _spoken(split), _things(run)),
         plots.scaling(scaling),
         plots.waiting(run, wide=bool(scaling)),
         workers.over_steps(run),
@@ -64,10 +64,15 @@ def _verdict(run: RunData, split: str) -> str:
     accuracy, base = number(metrics.get("accuracy")), _base(metrics)
     if accuracy is None:
         return '<p class="lead">This run has no evaluation yet.</p>'
-    words = f"{accuracy:.1%} of {page.show(metrics.get('rows'))} {_spoken(split)} reviews are judged rightly"
+    words = f"{accuracy:.1%} of {page.show(metrics.get('rows'))} {_spoken(split)} {_things(run)} are judged rightly"
     if (always := number(base.get("accuracy"))) is not None:
         words += f"; always answering “{base.get('class')}” gets {always:.1%}"
     return f'<p class="lead">{escape(words)}.</p>'
+
+
+def _things(run: RunData) -> str:
+    settings = run.config.get("settings")
+    return "points" if isinstance(settings, dict) and settings.get("task") == "points" else "reviews"
 
 
 def _figures(run: RunData, split: str) -> list[tuple[str, str, str]]:

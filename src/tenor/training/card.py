@@ -10,23 +10,32 @@ _METRICS = {"accuracy": "accuracy", "f1_macro": "macro-F1", "f1_weighted": "weig
 
 def model_card(config: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """Markdown, from the run's config and result."""
-    model, settings = config["model"], config["settings"]
-    directions = "both directions" if model["bidirectional"] else "one direction"
-    return f"""# Sentiment model: {model["cell"]}, {" / ".join(config["classes"])}
+    settings = config["settings"]
+    title, facts, use = _points(config) if settings["task"] == "points" else _reviews(config)
+    return f"""# {title}
 
-A recurrent classifier of reviews, trained with tenor.
-
-- cell {model["cell"]}, {model["layers"]} layer(s) of {model["hidden"]}, {directions}, {model["pooling"]} pooling
-- {model["vocab_size"]:,} words of width {model["embedding_dim"]}; the first {config["max_length"]} tokens of a review
-- trained {result["epochs"]} epoch(s), {result["steps"]:,} steps of {settings["batch_size"]} reviews,
+{facts}
+- trained {result["epochs"]} epoch(s), {result["steps"]:,} steps of {settings["batch_size"]} {settings["task"]},
   {settings["optimizer"]} at {settings["lr"]:g}, seed {settings["seed"]}; weights of epoch {result["kept_epoch"]}
-- data `{config["data_sha256"]}`, final weights `{result["weights_sha256"]}`
+- final weights `{result["weights_sha256"]}`
 
 ## Metrics
 
 {_table(result)}
 
-The majority baseline always says the most frequent class. Figures hold for reviews like those of the data: other
+The majority baseline always says the most frequent class. {use}"""
+
+
+def _reviews(config: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Title, facts, and what the figures hold for with how to use the model."""
+    model = config["model"]
+    directions = "both directions" if model["bidirectional"] else "one direction"
+    facts = f"""A recurrent classifier of reviews, trained with tenor.
+
+- cell {model["cell"]}, {model["layers"]} layer(s) of {model["hidden"]}, {directions}, {model["pooling"]} pooling
+- {model["vocab_size"]:,} words of width {model["embedding_dim"]}; the first {config["max_length"]} tokens of a review
+- data `{config["data_sha256"]}`"""
+    use = """Figures hold for reviews like those of the data: other
 products, times, lengths or languages want a measurement of their own.
 
 ## Use
@@ -37,6 +46,15 @@ products, times, lengths or languages want a measurement of their own.
 or `tenor predict path/to/this/folder reviews.txt`. No file here is executed when it is loaded: weights are safetensors,
 the rest is JSON.
 """
+    return f"Sentiment model: {model['cell']}, {' / '.join(config['classes'])}", facts, use
+
+
+def _points(config: Mapping[str, Any]) -> tuple[str, str, str]:
+    facts = f"""A dense network with one hidden layer of {config["model"]["hidden"]}, trained with tenor to tell
+points on {len(config["classes"])} interleaved spirals apart.
+"""
+    use = f"The best possible classifier reaches an accuracy of\n{config['bayes_accuracy']:.4f}.\n"
+    return f"Points on {len(config['classes'])} spirals", facts, use
 
 
 def _table(result: Mapping[str, Any]) -> str:

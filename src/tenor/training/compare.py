@@ -33,6 +33,8 @@ def compare(
     """Train each cell into `out`/CELL, with everything else the same; compare.json in `out` holds the rows."""
     if len(set(cells)) != len(cells) or not cells:
         raise UsageError(f"--compare cannot be {','.join(cells)!r}", remedy="name each cell once, such as lstm,gru")
+    if settings.task != "reviews":
+        raise UsageError(f"--compare is for cells, which the task {settings.task} has none of", remedy="leave it away")
     runs = {cell: replace(settings, cell=cell) for cell in cells}  # refuses an unknown cell before any is trained
     folder = Path(out)
     claim(folder, settings.resume)

@@ -20,6 +20,7 @@ class Cursor:
     tokens: int = 0
     loss_sum: float = 0.0  # of this epoch
     weight_sum: float = 0.0
+    bytes_sent: int = 0  # by the first worker
     skipped: int = 0
     skipped_in_a_row: int = 0
     best: float = -math.inf
@@ -27,20 +28,25 @@ class Cursor:
     best_valid: dict[str, Any] = field(default_factory=dict)
     is_finished: bool = False
 
-    def count(self, tallies: Tallies, applied: bool, seconds: float) -> None:
+    def move(self, applied: bool, seconds: float) -> None:
         """Move on by one step."""
         self.step += 1
         self.batch += 1
         self.step_seconds += seconds
-        self.samples += round(tallies.samples)
-        self.tokens += round(tallies.tokens)
         if applied:
             self.skipped_in_a_row = 0
-            self.loss_sum += tallies.loss
-            self.weight_sum += tallies.weight
         else:
             self.skipped += 1
             self.skipped_in_a_row += 1
+
+    def count(self, tallies: Tallies, bytes_sent: int) -> None:
+        """Add up what the workers agreed on; a loss of steps that some worker skipped is no number."""
+        self.bytes_sent += bytes_sent
+        self.samples += round(tallies.samples)
+        self.tokens += round(tallies.tokens)
+        if math.isfinite(tallies.loss):
+            self.loss_sum += tallies.loss
+            self.weight_sum += tallies.weight
 
     def end_epoch(self) -> None:
         self.epoch += 1

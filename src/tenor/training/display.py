@@ -17,6 +17,7 @@ class Display:
         self.progress, self.workers = progress, workers
         self.result: dict[str, Any] = {}
         self.samples = 0
+        self.step = 0
         self.stragglers = Stragglers()
         self.named: set[int] = set()  # stragglers a line was said about
         self.is_balanced = False
@@ -27,6 +28,7 @@ class Display:
     def _start(self, event: dict[str, Any]) -> None:
         again = f", from step {event['step']:,}" if event["step"] else ""
         self.progress.say(f"training on {event['rows']:,} rows with {event['workers']} worker(s){again}")
+        self.step = event["step"]
         self.is_balanced = event["balance"] != "off"
         self.progress.say(_HEAD)
         self.progress.start("train", event["total_steps"] - event["step"], "step")
@@ -39,7 +41,8 @@ class Display:
         if straggler := self.stragglers.observe(event["compute_seconds"]):
             note += f"  {straggler}"
             self._name(straggler)
-        self.progress.advance(1, note if event["step"] > 1 else "")
+        done, self.step = event["step"] - self.step, event["step"]  # workers that go apart tell of several at once
+        self.progress.advance(done, note if event["step"] > 1 else "")
 
     def _name(self, straggler: Straggler) -> None:
         if straggler.rank not in self.named and not self.is_balanced:

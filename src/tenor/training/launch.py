@@ -51,9 +51,19 @@ def train(
     world = detect()
     if world.launcher not in ("none", "tenor"):
         return TrainResult(run, _train_as_one_of(world, job, progress))
-    verify_data(folder)
+    check_source(folder, settings.task)
     claim(run, settings.resume)
     return TrainResult(run, _supervise(job, num_workers(settings), progress))
+
+
+def check_source(data: Path, task: str) -> None:
+    """Refuse data that a task cannot be trained on, before any worker starts."""
+    if task == "reviews":
+        verify_data(data)
+    elif data.name != task:
+        raise UsageError(
+            f"--task {task} reads no data, not {data.name!r} either", remedy=f"tenor train {task} --task {task}"
+        )
 
 
 def claim(path: Path, resume: bool) -> None:
@@ -131,7 +141,7 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
     job = replace(job, resume=job.resume or restarted)
     if world.local_rank == 0:
-        verify_data(Path(job.data))
+        check_source(Path(job.data), job.settings.task)
     if world.is_first:
         claim(Path(job.out), job.resume)
     torch.set_num_threads(num_threads(job.settings, world.local_size))

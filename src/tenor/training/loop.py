@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tenor.errors import Stopped, TrainingError
 from tenor.evaluation.metrics import Metrics
@@ -25,7 +25,7 @@ from tenor.training.recorder import Recorder
 from tenor.training.schedule import Schedule
 from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import Slowdown
-from tenor.training.strategies.base import Strategy
+from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.tallies import Tallies
 from tenor.training.task import Task
 
@@ -51,6 +51,9 @@ class Loop:
     cursor: Cursor = field(default_factory=Cursor)
     compute_seconds: float = 0.0  # of the last step
     wait_seconds: float = 0.0
+    pending: Tensor | None = None  # tallies since all workers last agreed on them
+    stats: SyncStats = field(default_factory=SyncStats)  # likewise
+    agreed_step: int = 0
 
     def run(self) -> None:
         """Train to the end, or to a signal: then raise `Stopped` after a checkpoint."""
@@ -63,23 +66,24 @@ class Loop:
                     tallies = self._step(batch, before)
                     before = time.perf_counter()
                     cursor.seconds = before - began
-                    if tallies.signal:
-                        self.recorder.save(self.checkpoint)
+                    if tallies and tallies.signal:
+                        self._save()
                         raise Stopped(tallies.signal, "saved a checkpoint; --resume goes on from it")
                     if self._is_over(tallies):
                         cursor.is_finished = True
                         break
-                    if cursor.step % self.settings.checkpoint_steps == 0:
-                        self.recorder.save(self.checkpoint)
+                    if tallies and self._is_save_due():
+                        self._save()
             self._end_epoch()
             cursor.seconds = time.perf_counter() - began
-            self.recorder.save(self.checkpoint)
+            self._save()
 
     def _load(self, k: int) -> Batch:
         return self.task.load(self.cursor.epoch, k, self.group.rank, self.balance.shares(self.cursor.epoch, k))
 
-    def _step(self, batch: Batch, before: float) -> Tallies:
-        """One global batch: compute, agree, check, apply. `before` is when the step before ended."""
+    def _step(self, batch: Batch, before: float) -> Tallies | None:
+        """One global batch: compute, exchange, check, apply, settle. `before` is when the step before ended. Gives
+        the sums since workers last agreed when they do again; in between None."""
         began = time.perf_counter()
         self.model.train()
         with self.slowdown.stretch(self.group.rank, self.cursor.step + 1):
@@ -89,15 +93,27 @@ class Loop:
         measures = (self.compute_seconds, self.wait_seconds, len(batch), batch.num_padded)
         vector = own.pack(self.group.rank, self.group.size, *measures)
         stats = self.strategy.exchange(vector)
-        tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(vector, self.group.size)
-        self.balance.note(self.cursor.epoch, self.cursor.batch, padded, compute_seconds)
         lr = self.schedule(self.cursor.step)
-        is_sound = self._clip() and math.isfinite(tallies.mean_loss)
+        is_sound = self._clip() and math.isfinite(float(vector[0]))
         if is_sound:
             self.strategy.apply(lr)
+        else:
+            vector[0] = math.nan  # so that no loss is told of a step that some worker skipped
+        self.pending = vector if self.pending is None else self.pending + vector
+        stats = stats + self.strategy.settle(self.pending)
+        self.stats = self.stats + stats
         self.compute_seconds, self.wait_seconds = computed, stats.wait_seconds
-        self.cursor.count(tallies, is_sound, time.perf_counter() - before)
+        self.cursor.move(is_sound, time.perf_counter() - before)
         self._give_up_on_nonsense()
+        return self._agree(lr, before) if self.strategy.is_settled else None
+
+    def _agree(self, lr: float, before: float) -> Tallies:
+        """Take in what all workers know now."""
+        assert self.pending is not None
+        tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(self.pending, self.group.size)
+        stats, self.pending, self.stats = self.stats, None, SyncStats()
+        self.balance.note(self.cursor.epoch, self.cursor.batch - 1, padded, compute_seconds)
+        self.cursor.count(tallies, stats.bytes_sent)
         self.recorder.log(
             {
                 "event": "step",
@@ -129,9 +145,19 @@ class Loop:
             late=float(bool(limit) and self.cursor.seconds >= limit),
         )
 
-    def _is_over(self, tallies: Tallies) -> bool:
+    def _is_over(self, tallies: Tallies | None) -> bool:
         limit = self.settings.max_steps
-        return tallies.late > 0 or bool(limit and self.cursor.step >= limit)
+        return bool(tallies and tallies.late) or bool(limit and self.cursor.step >= limit)
+
+    def _is_save_due(self) -> bool:
+        """Checkpoints are made where workers agree: at the first such step from every multiple of the setting on."""
+        every, before = self.settings.checkpoint_steps, self.agreed_step
+        self.agreed_step = self.cursor.step
+        return self.cursor.step // every > before // every
+
+    def _save(self) -> None:
+        state = self.strategy.state_dict()  # on every rank: it may gather
+        self.recorder.save(lambda: self.checkpoint(state))
 
     def _clip(self) -> bool:
         """Scale the agreed gradient to the largest allowed norm; False where it is not finite."""
@@ -153,6 +179,10 @@ class Loop:
     def _end_epoch(self) -> None:
         """Validate, keep the best weights, and decide whether to go on; every rank decides the same."""
         cursor = self.cursor
+        if not self.strategy.is_settled:
+            assert self.pending is not None
+            self.stats = self.stats + self.strategy.settle(self.pending, now=True)
+            self._agree(self.schedule(cursor.step - 1), time.perf_counter())
         for table in self.optimizer.tables.values():
             table.release()
         valid = self.task.measure(self.model, "valid", self.group)
@@ -169,9 +199,10 @@ class Loop:
         is_stale = bool(patience) and cursor.epoch - cursor.best_epoch >= patience
         cursor.is_finished |= is_stale or cursor.epoch >= self.settings.epochs
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self, state: Mapping[str, Tensor]) -> Checkpoint:
         tensors = {f"weights/{name}": weight for name, weight in self.optimizer.weights.items()}
         tensors |= {f"state/{name}": value for name, value in self.optimizer.state_dict().items()}
+        tensors |= {f"strategy/{name}": value for name, value in state.items()}
         values = {**vars(self.cursor), "applied": self.optimizer.step_count, "balance": self.balance.state()}
         return Checkpoint(self.cursor.step, tensors, values)
 
@@ -182,8 +213,9 @@ class Loop:
         self.cursor = Cursor(**values)
         for name, weight in self.optimizer.weights.items():
             weight.copy_(saved.tensors[f"weights/{name}"])
-        state = {name[len("state/") :]: value for name, value in saved.tensors.items() if name.startswith("state/")}
-        self.optimizer.load_state_dict(state, applied)
+        self.agreed_step = self.cursor.step
+        self.optimizer.load_state_dict(_under("state/", saved.tensors), applied)
+        self.strategy.load_state_dict(_under("strategy/", saved.tensors))
 
     def summary(self) -> dict[str, Any]:
         cursor = self.cursor
@@ -192,11 +224,16 @@ class Loop:
             "epochs": cursor.epoch,
             "seconds": cursor.seconds,
             **cursor.rates,
+            "bytes_sent": cursor.bytes_sent,
             "skipped_steps": cursor.skipped,
             "kept_epoch": cursor.best_epoch,
             "valid": cursor.best_valid,
             "weights_sha256": weights_sha256(self.optimizer.weights),
         }
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _score(valid: Metrics | None, epoch: int) -> float:

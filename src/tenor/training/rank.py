@@ -20,13 +20,13 @@ from tenor.training.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
-from tenor.training.reviews import Reviews
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import parse_slowdown
-from tenor.training.strategies import STRATEGIES, Strategy
+from tenor.training.strategies import make_strategy
 from tenor.training.task import Task
+from tenor.training.tasks import make_task
 from tenor.training.tensorboard import Board
 from tenor.world import World
 
@@ -37,19 +37,20 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
     keep_freed_memory()
     torch.set_default_dtype(torch.float64 if settings.precision == "fp64" else torch.float32)
     device = choose_device(settings.device, world)
-    check_precision(settings.precision, settings.cell, device)
+    if settings.task == "reviews":
+        check_precision(settings.precision, settings.cell, device)
     group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
-    task = Reviews(Path(job.data), settings)
+    task = make_task(Path(job.data), settings)
     folder = RunFolder(Path(job.out))
     recorder: Recorder = Scribe(folder, settings.keep_checkpoints, tell) if world.is_first else Silence()
     if settings.tensorboard and world.is_first:
         recorder = Board(recorder, folder.path)
     try:
-        loop = _assemble(task, settings, group, device, recorder, signalled)
+        loop = _assemble(task, settings, world, group, device, recorder, signalled)
         if job.resume and (saved := _find_checkpoint(folder, group)):
             loop.restore(saved)
         if world.is_first:
-            folder.start({**task.describe(), "settings": vars(settings)}, Path(job.data) / "vocab.json")
+            folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
             folder.rewind(loop.cursor.step)
             tell({"event": "start", **_plan(loop)})
         loop.run()
@@ -63,6 +64,7 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
 def _assemble(
     task: Task,
     settings: TrainSettings,
+    world: World,
     group: Group,
     device: torch.device,
     recorder: Recorder,
@@ -71,7 +73,7 @@ def _assemble(
     model = task.make_model().to(device)
     set_precision(model, settings.precision, device)
     optimizer = Optimizer(model, make_rule(settings.optimizer, settings.momentum, settings.weight_decay))
-    strategy = make_strategy(settings.strategy, group.size)
+    strategy = make_strategy(settings, world)
     strategy.setup(model, optimizer, group)
     schedule = make_schedule(settings, task.order.num_batches)
     shares, caps = parse_shares(settings.shares, group.size), parse_caps(settings.token_caps, group.size)
@@ -79,14 +81,6 @@ def _assemble(
     slowdown = parse_slowdown(settings.slowdown, group.size)
     parts = (schedule, balance, slowdown, recorder, signalled, device)
     return Loop(task, settings, group, strategy, model, optimizer, *parts)
-
-
-def make_strategy(name: str, size: int) -> Strategy:
-    if name == "auto":
-        name = "allreduce" if size > 1 else "single"
-    if name == "single" and size > 1:
-        raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
-    return STRATEGIES[name]()
 
 
 def make_schedule(settings: TrainSettings, num_batches: int) -> Schedule:
@@ -146,7 +140,7 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     for name, weight in loop.optimizer.weights.items():
         weight.copy_(kept[name])
     test = loop.task.measure(loop.model, "test", loop.group)
-    result |= {"test": test.as_dict() if test else {}, "workers": world.size}
+    result |= {"test": test.as_dict() if test else {}, "workers": world.size, **loop.task.known}
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:
         folder.finish(result)

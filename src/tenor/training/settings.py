@@ -12,7 +12,7 @@ from tenor.training.slowdown import parse_slowdown
 
 @dataclass(frozen=True)
 class TrainSettings:
-    task: str = setting("reviews", "What is learned.", ("reviews",))
+    task: str = setting("reviews", "What is learned; points needs no data.", ("reviews", "points"))
     cell: str = setting("lstm", "Recurrent cell; qrnn is light and fast.", ("lstm", "gru", "rnn", "qrnn"))
     embedding_dim: int = setting(100, "Width of the word vectors.")
     hidden: int = setting(128, "Width of the recurrent state, per direction.")
@@ -20,6 +20,7 @@ class TrainSettings:
     bidirectional: bool = setting(False, "Read each review backwards as well.")
     pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
+    embeddings: str | None = setting(None, "Start from these word vectors: word2vec text format, plain or gz.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
     epochs: int = setting(3, "Passes over the training rows.")
@@ -42,7 +43,10 @@ class TrainSettings:
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
-    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce"))
+    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco"))
+    sync_every: int = setting(16, "Steps that workers make apart, with local-sgd and diloco.")
+    outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
+    outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
@@ -73,6 +77,8 @@ class TrainSettings:
             "keep_checkpoints",
             "checkpoint_steps",
             "timeout",
+            "sync_every",
+            "outer_lr",
         )
         for name in positive:
             if not getattr(self, name) > 0:

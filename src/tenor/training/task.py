@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,11 @@ from tenor.training.losses import Objective
 class Task(Protocol):
     order: Order
     objective: Objective
+    vocabulary: Path | None  # the file a run needs to read text, where it reads any
+
+    @property
+    def known(self) -> dict[str, float]:
+        """Figures of the task itself that a result wants beside it, such as the best accuracy possible."""
 
     def make_model(self) -> nn.Module:
         """The model with its first weights, the same on every rank."""

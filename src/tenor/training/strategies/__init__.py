@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tenor.errors import UsageError
+from tenor.training.settings import TrainSettings
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.training.strategies.base import Strategy, SyncStats
+from tenor.training.strategies.diloco import DiLoCo
+from tenor.training.strategies.local_sgd import LocalSGD
 from tenor.training.strategies.single import Single
+from tenor.world import World
 
-STRATEGIES: dict[str, type[Strategy]] = {"single": Single, "allreduce": AllReduce}
+STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
+    "single": lambda settings, world: Single(),
+    "allreduce": lambda settings, world: AllReduce(),
+    "local-sgd": lambda settings, world: LocalSGD(settings.sync_every),
+    "diloco": lambda settings, world: DiLoCo(settings.sync_every, settings.outer_lr, settings.outer_momentum),
+}
+IN_STEP = ("single", "allreduce")  # those whose workers agree in every step
 
-__all__ = ["STRATEGIES", "AllReduce", "Single", "Strategy", "SyncStats"]
+__all__ = ["STRATEGIES", "AllReduce", "DiLoCo", "LocalSGD", "Single", "Strategy", "SyncStats", "make_strategy"]
+
+
+def make_strategy(settings: TrainSettings, world: World) -> Strategy:
+    """The strategy that the settings name; `auto` is `single` for one worker and `allreduce` for more."""
+    name, size = settings.strategy, world.size
+    if name == "auto":
+        name = "allreduce" if size > 1 else "single"
+    if name == "single" and size > 1:
+        raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
+    if name not in IN_STEP and settings.balance != "off":
+        remedy = f"use --strategy allreduce, or fixed --shares with {name}"
+        raise UsageError(f"--balance {settings.balance} with --strategy {name}, whose workers go apart", remedy=remedy)
+    return STRATEGIES[name](settings, world)

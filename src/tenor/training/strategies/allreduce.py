@@ -18,12 +18,12 @@ from tenor.models.batch import Batch
 from tenor.training.groups import Group, Pending
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
-from tenor.training.strategies.base import SyncStats, backpropagate
+from tenor.training.strategies.base import InStep, SyncStats, backpropagate
 
 BUCKET_BYTES = 1 << 20
 
 
-class AllReduce:
+class AllReduce(InStep):
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None:
         self.model, self.optimizer, self.group = model, optimizer, group
         parameters = [(n, p) for n, p in model.named_parameters() if n not in optimizer.tables]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,24 +16,59 @@ from tenor.training.optimizers import Optimizer
 
 @dataclass(frozen=True)
 class SyncStats:
-    """What agreeing cost this worker in one step."""
+    """What agreeing cost this worker."""
 
     bytes_sent: int = 0
     wait_seconds: float = 0.0
 
+    def __add__(self, other: SyncStats) -> SyncStats:
+        return SyncStats(self.bytes_sent + other.bytes_sent, self.wait_seconds + other.wait_seconds)
+
 
 class Strategy(Protocol):
+    """A step is compute, exchange, apply, settle. Between two settlements the workers may go apart."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all workers hold the same weights and know the same sums; they do at the same steps."""
+
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None: ...
 
     def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
         """Forward and backward over this worker's samples: the sum of losses and the sum of weights."""
 
     def exchange(self, tallies: Tensor) -> SyncStats:
-        """Agree on the gradient. `tallies` are small numbers summed over the workers in place; the first is the sum
-        of losses, the second the sum of weights, by which the summed gradient is divided once."""
+        """Make the gradient the one to apply. `tallies` are small numbers of this step; the first is the sum of
+        losses, the second the sum of weights. Where the workers agree on the gradient, both are summed over them:
+        the tallies in place, the gradient divided once by the sum of weights."""
 
     def apply(self, lr: float) -> None:
         """The optimizer's step."""
+
+    def settle(self, tallies: Tensor, now: bool = False) -> SyncStats:
+        """Come together again when it is time, or `now`. `tallies` are those since the last settlement; where
+        `exchange` did not sum them, this does."""
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What a checkpoint needs beyond weights and the first worker's optimizer; every worker calls it."""
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a checkpoint, whose weights are in the model already."""
+
+
+class InStep:
+    """What a strategy need not say whose workers agree in every step."""
+
+    is_settled = True
+
+    def settle(self, tallies: Tensor, now: bool = False) -> SyncStats:
+        return SyncStats()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        pass
 
 
 def backpropagate(
@@ -59,3 +94,9 @@ def backpropagate(
         loss.backward()
         losses, weights = losses + float(loss.detach()), weights + float(weight)
     return losses, weights
+
+
+def divide_gradients(optimizer: Optimizer, weight: float) -> None:
+    """From a sum to a mean; a worker without samples keeps its zeros."""
+    for _, gradient in optimizer.gradients():
+        gradient.div_(weight or 1.0)

@@ -8,10 +8,10 @@ from tenor.models.batch import Batch
 from tenor.training.groups import Group
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
-from tenor.training.strategies.base import SyncStats, backpropagate
+from tenor.training.strategies.base import InStep, SyncStats, backpropagate
 
 
-class Single:
+class Single(InStep):
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None:
         self.model, self.optimizer = model, optimizer
 

@@ -1,0 +1,34 @@
+"""The small dense network: two layers with a ReLU between; the softmax is in the loss."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from tenor.models.batch import Batch
+
+
+class DenseClassifier(nn.Module):
+    """A sample is a column of `batch.tokens`: its coordinates."""
+
+    def __init__(self, num_inputs: int, hidden: int, num_classes: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(num_inputs, hidden)
+        self.second = nn.Linear(hidden, num_classes)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits (batch, classes)."""
+        logits: Tensor = self.second(torch.relu(self.first(batch.tokens.T)))
+        return logits
+
+
+def initialise_dense(model: DenseClassifier, seed: int) -> None:
+    """Set the weights from the seed alone (He et al. 2015); biases too, so that the bends lie all over the plane."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for layer in (model.first, model.second):
+            bound = math.sqrt(6.0 / layer.in_features)
+            layer.weight.uniform_(-bound, bound, generator=generator)
+            layer.bias.uniform_(-bound, bound, generator=generator)
