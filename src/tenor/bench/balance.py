@@ -83,10 +83,12 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     ]
     result = measure("balance", [*together, *alone], settings.repeats, settings.warmups, progress)
     rates = {row["name"]: row["samples_per_s"] for row in result.rows[len(together) :]}
-    teams = {speeds: sum(rates[_name(worker)] for worker in team) for speeds, team in workers.items()}
-    for row, mix in zip(result.rows, [mix for mix in mixes for _ in MODES], strict=False):
-        _put_beside_ideal(row, teams[mix.before], teams[mix.after])
-    return result
+    rows = result.rows[: len(together)]
+    for row, mix in zip(rows, [mix for mix in mixes for _ in MODES], strict=True):
+        halves = [[rates[_name(worker)] for worker in workers[speeds]] for speeds in (mix.before, mix.after)]
+        _put_beside_ideal(row, sum(halves[0]), sum(halves[1]))
+        row["alone_samples_per_s"] = halves[0] if mix.before == mix.after else halves
+    return replace(result, rows=rows)
 
 
 def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:
