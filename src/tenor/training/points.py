@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class Points:
     def load(self, epoch: int, k: int, rank: int, shares: NDArray[np.float64]) -> Batch:
         rows = self.order.batch(epoch, k)
         own = rows[split(self.order.lengths[rows], shares)[rank]]
-        return self._batch("train", own, epoch)
+        return replace(self._batch("train", own, epoch), num_global=len(rows))
 
     def _batch(self, name: str, rows: NDArray[np.int64], epoch: int = 0) -> Batch:
         points, labels = self.splits[name]

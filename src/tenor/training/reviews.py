@@ -95,6 +95,7 @@ class Reviews:
             labels=torch.from_numpy(self.train.labels[rows[own]].astype(np.int64)),
             keys=keys[own],
             rows=torch.from_numpy(np.flatnonzero(touched)),
+            num_global=len(rows),
             num_pieces=self.settings.accumulate,
         )
 

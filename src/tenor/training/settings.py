@@ -43,8 +43,10 @@ class TrainSettings:
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
-    strategy: str = setting("auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco"))
-    sync_every: int = setting(16, "Steps that workers make apart, with local-sgd and diloco.")
+    strategy: str = setting(
+        "auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild")
+    )
+    sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))

@@ -9,6 +9,7 @@ from tenor.training.settings import TrainSettings
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.diloco import DiLoCo
+from tenor.training.strategies.hogwild import Hogwild, shared_memory
 from tenor.training.strategies.local_sgd import LocalSGD
 from tenor.training.strategies.single import Single
 from tenor.world import World
@@ -18,10 +19,21 @@ STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
     "allreduce": lambda settings, world: AllReduce(),
     "local-sgd": lambda settings, world: LocalSGD(settings.sync_every),
     "diloco": lambda settings, world: DiLoCo(settings.sync_every, settings.outer_lr, settings.outer_momentum),
+    "hogwild": lambda settings, world: Hogwild(settings.sync_every, shared_memory(world)),
 }
 IN_STEP = ("single", "allreduce")  # those whose workers agree in every step
 
-__all__ = ["STRATEGIES", "AllReduce", "DiLoCo", "LocalSGD", "Single", "Strategy", "SyncStats", "make_strategy"]
+__all__ = [
+    "STRATEGIES",
+    "AllReduce",
+    "DiLoCo",
+    "Hogwild",
+    "LocalSGD",
+    "Single",
+    "Strategy",
+    "SyncStats",
+    "make_strategy",
+]
 
 
 def make_strategy(settings: TrainSettings, world: World) -> Strategy:
