@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+EXTRAS := demo,dev,dask,spark,mpi,remote,tensorboard
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .DEFAULT_GOAL := help
@@ -21,8 +22,8 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	@echo "installing tenor[demo,dev] with the pinned versions"
-	@$(PIP) -e '.[demo,dev]'
+	@echo "installing tenor with the extras its tests use, in the pinned versions"
+	@$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo  ## 33,530 real reviews to a model and a report.html, in minutes

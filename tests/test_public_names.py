@@ -12,6 +12,7 @@ PUBLIC = [
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
+    "PredictSettings",
     "Prediction",
     "PrepareResult",
     "PrepareSettings",
@@ -23,6 +24,7 @@ PUBLIC = [
     "evaluate",
     "generate",
     "load",
+    "predict",
     "prepare",
     "train",
 ]

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from tenor.errors import TenorError
     from tenor.evaluation.metrics import Metrics
     from tenor.prediction.evaluate import evaluate
+    from tenor.prediction.many import predict
     from tenor.prediction.model import Prediction, SentimentModel, load
-    from tenor.prediction.settings import EvaluateSettings
+    from tenor.prediction.settings import EvaluateSettings, PredictSettings
     from tenor.preparation.job import prepare
     from tenor.preparation.result import PrepareResult
     from tenor.preparation.settings import PrepareSettings
@@ -29,6 +30,7 @@ _HOMES = {
     "GenerateResult": "tenor.corpus.synthetic",
     "GenerateSettings": "tenor.corpus.generation",
     "Metrics": "tenor.evaluation.metrics",
+    "PredictSettings": "tenor.prediction.settings",
     "Prediction": "tenor.prediction.model",
     "PrepareResult": "tenor.preparation.result",
     "PrepareSettings": "tenor.preparation.settings",
@@ -39,6 +41,7 @@ _HOMES = {
     "evaluate": "tenor.prediction.evaluate",
     "generate": "tenor.corpus.synthetic",
     "load": "tenor.prediction.model",
+    "predict": "tenor.prediction.many",
     "prepare": "tenor.preparation.job",
     "train": "tenor.training.launch",
 }
@@ -48,6 +51,7 @@ __all__ = [
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
+    "PredictSettings",
     "Prediction",
     "PrepareResult",
     "PrepareSettings",
@@ -59,6 +63,7 @@ __all__ = [
     "evaluate",
     "generate",
     "load",
+    "predict",
     "prepare",
     "train",
 ]

@@ -25,9 +25,13 @@ class History:
     errors: list[float]
     excess: list[float]
 
-    def settled_after(self, start: int, within: float = 0.1) -> int:
-        """Steps after `start` from which the shares' error stays within the given bound."""
-        late = [step for step in range(start, len(self.errors)) if self.errors[step] > within]
+    def settled_after(self, start: int) -> int:
+        """Steps after `start` from which on shares are off by a tenth at most, and steps take 15 % too long at most.
+
+        The first is blind to one worker among many, the second to a worker that could do more.
+        """
+        steps = range(start, len(self.errors))
+        late = [step for step in steps if self.errors[step] > 0.1 or self.excess[step] > 0.15]
         return late[-1] + 1 - start if late else 0
 
     def num_changes(self, start: int = 0) -> int:

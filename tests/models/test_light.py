@@ -10,7 +10,7 @@ from torch import Tensor
 from tenor.models.batch import Batch
 from tenor.models.classifier import ModelSpec, RecurrentClassifier, initialise
 from tenor.models.inference import padded
-from tenor.models.light import LightCell, Scan, scan_plainly
+from tenor.models.light import Light, LightCell, light_plainly
 
 LENGTHS = np.array([9, 5, 5, 1], dtype=np.int32)
 
@@ -54,19 +54,22 @@ def test_gradients_equal_differences() -> None:
     assert torch.autograd.gradcheck(lambda x, *_: cell(x), (inputs, *cell.parameters()))
 
 
-def test_gradients_equal_those_of_the_plain_loop() -> None:
+@pytest.mark.parametrize("time", [1, 7])
+def test_gradients_equal_those_of_the_plain_loop(time: int) -> None:
     torch.manual_seed(0)
-    gates = torch.randn(7, 3, 12, dtype=torch.float64, requires_grad=True)
-    weights = torch.randn(7, 3, 4, dtype=torch.float64)
+    cell = LightCell(5, 4).double()
+    given = (torch.randn(time, 3, 5, dtype=torch.float64, requires_grad=True), *cell.parameters())
+    weights = torch.randn(time, 3, 4, dtype=torch.float64)
     found = []
-    for scan in (Scan.apply, scan_plainly):
-        outputs, memory = scan(gates)
-        found.append(torch.autograd.grad((outputs * weights).sum() + memory.square().sum(), gates)[0])
-    torch.testing.assert_close(*found, rtol=1e-10, atol=1e-12)
+    for function in (Light.apply, light_plainly):
+        outputs, memory = function(*given)
+        found.append(torch.autograd.grad((outputs * weights).sum() + memory.square().sum(), given))
+    for ours, plain in zip(*found, strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-10, atol=1e-12)
 
 
 def test_a_second_backward_sees_the_same_gates() -> None:
-    gates = torch.randn(4, 2, 6, requires_grad=True)
-    total = Scan.apply(gates)[0].sum()
-    first = torch.autograd.grad(total, gates, retain_graph=True)[0]
-    assert torch.equal(first, torch.autograd.grad(total, gates)[0])
+    cell, inputs = LightCell(3, 2), torch.randn(4, 2, 3, requires_grad=True)
+    total = cell(inputs)[0].sum()
+    first = torch.autograd.grad(total, inputs, retain_graph=True)[0]
+    assert torch.equal(first, torch.autograd.grad(total, inputs)[0])

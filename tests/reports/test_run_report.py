@@ -101,7 +101,7 @@ def test_one_closed_file(run: Path) -> None:
 def test_every_plot_is_named_for_screen_readers(run: Path) -> None:
     text = report(run)
     labels = re.findall(r'<svg[^>]*role="img" aria-labelledby="(\S+) (\S+)">', text)
-    assert len(labels) == text.count("<svg") == 4
+    assert len(labels) == text.count("<svg") == 5
     for title, description in labels:
         assert re.search(rf'<title id="{title}">[^<]+</title><desc id="{description}">[^<]+</desc>', text)
 

@@ -64,6 +64,24 @@ def test_rows_equal_torch_sparse_adam_and_the_rest_stays() -> None:
     assert float(optimizer.state["words.weight"]["mean"][untouched].abs().sum()) == 0.0
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_pass_over_rows_equals_the_rule(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    rule = Adam(weight_decay=0.1)
+    weight = torch.randn(50, 7, dtype=dtype)
+    state = {slot: torch.rand(50, 7, dtype=dtype) for slot in rule.slots}
+    rows, grad = torch.tensor([3, 4, 9, 48]), torch.randn(4, 7, dtype=dtype)
+    part = {slot: full[rows] for slot, full in state.items()}
+    touched, before = weight[rows], weight.clone()
+    rule.update(touched, grad, part, 3, 0.01)
+    rule.update_rows(weight, grad, state, rows, 3, 0.01)
+    torch.testing.assert_close(weight[rows], touched)
+    for slot, full in state.items():
+        torch.testing.assert_close(full[rows], part[slot])
+    others = [row for row in range(50) if row not in rows.tolist()]
+    assert torch.equal(weight[others], before[others])
+
+
 def test_state_goes_round() -> None:
     torch.manual_seed(0)
     models = [nn.Linear(3, 2), nn.Linear(3, 2)]

@@ -69,6 +69,19 @@ def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict],
     raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(50, seed=8))
     run_tenor("predict", trained[0], raw, "--out", tmp_path / "out.jsonl").ok()
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 50
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_predict_is_the_same_on_several_workers(trained: tuple[Path, dict], tmp_path: Path, monkeypatch) -> None:  # type: ignore[type-arg,no-untyped-def]
+    raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(300, seed=9))
+    monkeypatch.setattr("tenor.corpus.pieces.SMALLEST", 4096)
+    texts = [review.text for review in make_reviews(300, seed=9)]
+    rows = tenor.predict(trained[0], raw, tmp_path / "two.jsonl", tenor.PredictSettings(workers=2))
+    assert rows == 300
+    found = [json.loads(line) for line in (tmp_path / "two.jsonl").read_text().splitlines()]
+    expected = tenor.load(trained[0]).predict(texts)
+    assert [line["label"] for line in found] == [said.label for said in expected]
+    assert [line["probability"] for line in found] == pytest.approx([said.probability for said in expected], abs=1e-5)
 
 
 def test_the_python_api_predicts(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]

@@ -17,7 +17,7 @@ def test_cosine_is_half_way_down_in_the_middle() -> None:
     assert schedule(100) == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize(("rule", "rate"), [("linear", 0.8), ("sqrt", 0.1 * 8**0.5), ("none", 0.1)])
+@pytest.mark.parametrize(("rule", "rate"), [("linear", 0.8), ("sqrt", 0.1 * 8**0.5), ("capped", 0.4), ("none", 0.1)])
 def test_the_rate_grows_with_the_batch(rule: str, rate: float) -> None:
     assert scaled_rate(0.1, 256, 32, rule) == pytest.approx(rate)
     assert scaled_rate(0.1, 256, 0, rule) == pytest.approx(0.1)

@@ -11,7 +11,7 @@ import importlib.util
 import itertools
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +31,7 @@ PREPARE = PrepareSettings(
     negative="0", positive="1", vocab_size=10_000, max_length=64, valid_share=0.2, test_share=0.02
 )
 TRAINING = TrainSettings(
-    embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=1e-3, workers="1", threads=1
+    embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=4e-3, workers="1", threads=1
 )
 
 
@@ -59,8 +59,8 @@ def rows() -> dict[str, TrainSettings]:
     return found
 
 
-def _run_with_next_seed(data: Path, training: TrainSettings):  # type: ignore[no-untyped-def]
-    seeds: Iterator[int] = itertools.count()
+def _run_with_next_seed(data: Path, training: TrainSettings) -> Callable[[], Mapping[str, float]]:
+    seeds = itertools.count()
 
     def once() -> Mapping[str, float]:
         with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:

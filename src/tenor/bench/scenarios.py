@@ -14,9 +14,11 @@ from tenor.progress import SILENT, Progress
 # name → the module with `def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result`, which measures
 # with `core.measure`; `folder` is a temporary one for inputs and outputs, removed afterwards.
 SCENARIOS = {
+    "balance": "tenor.bench.balance",
+    "large-batch": "tenor.bench.large_batch",
+    "prepare": "tenor.bench.prepare",
     "scaling": "tenor.bench.scaling",
     "train": "tenor.bench.train",
-    "large-batch": "tenor.bench.large_batch",
 }
 
 

@@ -16,7 +16,8 @@ class BenchSettings:
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
 
-    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train.")
+    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train and prepare.")
+    megabytes: int = setting(1000, "Size of the generated input. For prepare.")
     batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
     epochs: int = setting(1, "Passes over the reviews in each run. For train.")
     target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not. For train.")

@@ -24,7 +24,9 @@ from tenor.training.settings import TrainSettings
 
 ALONE = {2: "two-alone", 3: "three-alone", 4: "four-alone"}
 
-MAIN = TrainSettings(embedding_dim=100, hidden=128, dropout=0.0, decay="none", warmup_epochs=0.0, epochs=1, threads=1)
+MAIN = TrainSettings(
+    embedding_dim=100, hidden=128, pooling="max", dropout=0.0, decay="none", warmup_epochs=0.0, epochs=1, threads=1
+)
 SMALL = replace(
     MAIN, hidden=32, layers=2, batch_size=128, optimizer="sgd", lr=0.1, momentum=0.9, clip=0.0, pooling="last"
 )

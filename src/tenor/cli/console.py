@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tenor.progress import SILENT, Progress
+from tenor.progress import SILENT, Progress, Silent
 
 
 class Console:
@@ -39,20 +39,11 @@ class Console:
         return Bar()
 
 
-class Lines:
+class Lines(Silent):
     """Progress without a terminal: what is said, no bars."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
-
-    def start(self, stage: str, total: float | None, unit: str) -> None:
-        pass
-
-    def advance(self, amount: float, note: str = "") -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
 
     def say(self, line: str) -> None:
         self.console.say(line)

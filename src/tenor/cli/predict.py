@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console
+from tenor.errors import UsageError
+from tenor.prediction.settings import PredictSettings
 
 
-@command(example="echo 'not bad at all' | tenor predict run -")
+@command(example="echo 'not bad at all' | tenor predict run -", settings=PredictSettings)
 def predict(
     console: Console,
     run: Annotated[Path, typer.Argument(help="A folder made by `tenor train`.", show_default=False)],
@@ -26,34 +26,31 @@ def predict(
             show_default=False,
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="Write the lines here instead.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text-column", help="Column of the text.")] = None,
+    settings: PredictSettings,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write JSON lines here, by as many workers as --engine has.")
+    ] = None,
 ) -> None:
-    """Predict the sentiment of each review: label and probability, one line a review (JSON with --json or --out)."""
+    """Predict each review: label and its probability, a line a review; JSON with --json or --out."""
+    if out is None:
+        _print(console, run, source, settings)
+        return
+    import tenor
+
+    if source == "-":
+        raise UsageError("--out needs a file to read", remedy="redirect the output instead: tenor predict run - > FILE")
+    rows = tenor.predict(run, source, out, settings, console.progress())
+    console.result({"rows": rows, "out": str(out)})
+
+
+def _print(console: Console, run: Path, source: str, settings: PredictSettings) -> None:
+    """Line by line as they come, so that it works in a pipe."""
     import tenor
     from tenor.corpus.texts import read_texts
 
+    if settings.engine != "local" or settings.cluster:
+        raise UsageError(f"--engine {settings.engine} writes a file", remedy="add --out FILE")
     model = tenor.load(run)
-    with _writing(out) as file:
-        for texts in read_texts(source, text_column):
-            for prediction in model.predict(texts):
-                as_json = console.json or out is not None
-                line = (
-                    json.dumps(prediction.as_dict()) if as_json else f"{prediction.label}\t{prediction.probability:.4f}"
-                )
-                print(line, file=file)
-            file.flush()
-
-
-def _writing(out: Path | None) -> contextlib.AbstractContextManager[IO[str]]:
-    """Standard output, or a file that appears only once it is whole."""
-    if out is None:
-        return contextlib.nullcontext(sys.stdout)
-    from tenor.store.atomic import replacing
-
-    @contextlib.contextmanager
-    def whole():  # type: ignore[no-untyped-def]
-        with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as file:
-            yield file
-
-    return whole()
+    for texts in read_texts(source, settings.text_column):
+        for said in model.predict(texts):
+            print(json.dumps(said.as_dict()) if console.json else f"{said.label}\t{said.probability:.4f}", flush=True)

@@ -13,9 +13,9 @@ from tenor.corpus import delimited, parquet
 from tenor.corpus.batch import Batch
 from tenor.corpus.blocks import line_blocks
 from tenor.corpus.columns import Columns, choose_text
-from tenor.corpus.pieces import read_piece, whole
+from tenor.corpus.pieces import Piece, read_piece, whole
 from tenor.corpus.sources import DELIMITERS, Source, json_fields, recognise
-from tenor.corpus.streams import open_unpacked
+from tenor.corpus.streams import open_unpacked, stamp
 from tenor.errors import CorpusError
 
 
@@ -26,25 +26,36 @@ def read_texts(path: str, text_column: str | None = None) -> Iterator[pa.Array]:
     """
     if path == "-":
         yield from _plain(cast(BinaryIO, sys.stdin.buffer), "standard input")
-        return
+    else:
+        yield from read_piece_texts(whole(text_source(path, text_column)))
+
+
+def text_source(path: str, text_column: str | None = None) -> Source:
+    """The file as a source whose rows are texts alone."""
     kind, start = recognise(path)
-    if kind.format == "text":
-        with open_unpacked(path, kind.compression) as stream:
-            yield from _plain(stream, path)
-        return
-    source = Source(path, 0, kind, None)
+    source = Source(path, stamp(path)[0], kind, None)
     if kind.format == "json":
-        source = replace(source, columns=Columns(choose_text(json_fields(start), text_column, path), None))
-    elif kind.format != "fasttext":
-        with open_unpacked(path, kind.compression) as stream:
-            if kind.format == "parquet":
-                header, body = parquet.inspect(stream, path)[0], 0
-            else:
-                header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
-        columns = Columns(choose_text(header, text_column, path), None)
-        source = replace(source, columns=columns, header=tuple(header), body=body)
-    for batch in read_piece(whole(source)):
-        yield _texts(batch, path)
+        return replace(source, columns=Columns(choose_text(json_fields(start), text_column, path), None))
+    if kind.format in ("text", "fasttext"):
+        return source
+    with open_unpacked(path, kind.compression) as stream:
+        if kind.format == "parquet":
+            header, groups = parquet.inspect(stream, path)
+            source = replace(source, groups=tuple(groups))
+        else:
+            header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
+            source = replace(source, header=tuple(header), body=body)
+    return replace(source, columns=Columns(choose_text(header, text_column, path), None))
+
+
+def read_piece_texts(piece: Piece) -> Iterator[pa.Array]:
+    """The texts of one piece of a source made by `text_source`."""
+    if piece.source.kind.format == "text":
+        with open_unpacked(piece.source.path, piece.source.kind.compression) as stream:
+            yield from _plain(stream, piece.source.path)
+        return
+    for batch in read_piece(piece):
+        yield _texts(batch, piece.source.path)
 
 
 def _texts(batch: Batch, where: str) -> pa.Array:

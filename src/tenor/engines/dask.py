@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, answer, too_many_deaths, unwrap
 from tenor.engines.settings import EngineSettings
+from tenor.engines.surroundings import kept_environment
 from tenor.errors import MissingExtra, UsageError, WorkerError
 
 _LOOPBACK = "127.0.0.1"
+_STARTS = 10
 
 
 class DaskEngine:
@@ -26,9 +29,13 @@ class DaskEngine:
         except ImportError as error:
             raise MissingExtra("--engine dask", "dask") from error
         self._open = contextlib.ExitStack()
+        self._open.enter_context(kept_environment())
         self._distributed = distributed
+        scratch = self._open.enter_context(
+            tempfile.TemporaryDirectory(prefix="tenor-dask-", ignore_cleanup_errors=True)
+        )
         config = {"distributed.scheduler.allowed-failures": 100, "distributed.worker.memory.terminate": False}
-        self._open.enter_context(dask.config.set(config))
+        self._open.enter_context(dask.config.set({**config, "temporary-directory": scratch}))
         try:
             self._client = self._connect(settings)
             if settings.dask_report:
@@ -47,10 +54,21 @@ class DaskEngine:
                     f"no Dask scheduler answers: {error}", where=settings.cluster, remedy="check --cluster and --tls-*"
                 ) from error
             return self._open.enter_context(client)
-        cluster = self._distributed.LocalCluster(
-            n_workers=settings.workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0"
-        )
-        return self._open.enter_context(self._distributed.Client(self._open.enter_context(cluster)))
+        return self._open.enter_context(self._distributed.Client(self._open.enter_context(self._own(settings.workers))))
+
+    def _own(self, workers: int) -> Any:
+        """A cluster of our own on loopback. Dask gives up when a worker dies while it starts; we try again."""
+        for left in reversed(range(_STARTS)):
+            try:
+                return self._distributed.LocalCluster(
+                    n_workers=workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0"
+                )
+            except RuntimeError as error:
+                if not left:
+                    raise WorkerError(
+                        f"Dask's workers do not start: {error}", remedy="look at their messages"
+                    ) from error
+        raise AssertionError("unreachable")
 
     def _report(self, file: str) -> None:
         """Write task stream, worker profiles and bandwidth to `file` when the engine closes."""

@@ -29,7 +29,11 @@ class LocalEngine:
             return [_tell(call(stage, task), done) for task in tasks]
         while len(self._crew) < min(self.workers, len(tasks)):
             self._crew.append(_Worker())
-        return _Shift(self._crew, stage, tasks, done).work()
+        try:
+            return _Shift(self._crew, stage, tasks, done).work()
+        except BaseException:
+            self.close()  # the others are still at tasks whose answers nobody will hear
+            raise
 
     def close(self) -> None:
         for worker in self._crew:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import sys
 import uuid
@@ -12,6 +13,7 @@ from typing import Any
 
 from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, answer, unwrap
 from tenor.engines.settings import EngineSettings
+from tenor.engines.surroundings import kept_environment
 from tenor.errors import MissingExtra, WorkerError
 
 _LOOPBACK = "127.0.0.1"
@@ -28,6 +30,9 @@ class SparkEngine:
             from pyspark.sql import SparkSession
         except ImportError as error:
             raise MissingExtra("--engine spark", "spark") from error
+        self._open = contextlib.ExitStack()
+        self._open.enter_context(kept_environment())
+        self._borrowed = SparkSession.getActiveSession() is not None
         self._session = _build(SparkSession.builder, settings)
         self._context = self._session.sparkContext
         self.workers = settings.workers if not settings.cluster else self._context.defaultParallelism
@@ -73,7 +78,20 @@ class SparkEngine:
         return count
 
     def close(self) -> None:
+        """End the session and its Java process, unless they were there before us."""
+        with self._open:
+            if not self._borrowed:
+                self._stop()
+
+    def _stop(self) -> None:
+        gateway = self._context._gateway
         self._session.stop()
+        gateway.shutdown()
+        process = getattr(gateway, "proc", None)
+        if process is not None:
+            process.stdin.close()
+            process.wait(30)
+        type(self._context)._gateway = type(self._context)._jvm = None
 
 
 class _Work:

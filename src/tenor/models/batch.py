@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -36,16 +36,16 @@ class Batch:
     def pieces(self) -> Iterator[Batch]:
         """Its micro-batches, about equal in rows, each only as long as its own longest row; none is empty."""
         bounds = np.linspace(0, len(self), min(self.num_pieces, len(self)) + 1).astype(int).tolist()
-        for start, stop in itertools.pairwise(bounds):
+        for start, stop in pairwise(bounds):
             lengths = self.lengths[start:stop]
             tokens = self.tokens[: int(lengths.max()), start:stop]
             yield Batch(tokens, lengths, self.labels[start:stop], self.keys[start:stop], self.rows)
 
     @property
+    def num_tokens(self) -> int:
+        return int(self.lengths.sum())
+
+    @property
     def num_padded(self) -> int:
         """Tokens with the padding, which is what computing costs."""
         return self.tokens.numel()
-
-    @property
-    def num_tokens(self) -> int:
-        return int(self.lengths.sum())

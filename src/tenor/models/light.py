@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tenor.corpus.compiled import compiled
+
+COMPILED = (torch.float32, torch.float64)
 
 
 class LightCell(nn.Module):
@@ -30,17 +33,17 @@ class LightCell(nn.Module):
             nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        gates = nn.functional.linear(inputs, self.weight_now, self.bias)
-        before = nn.functional.linear(inputs[:-1], self.weight_before)
-        gates = torch.cat([gates[:1], gates[1:] + before])  # (time, batch, 3 hidden)
-        if gates.device.type == "cpu" and gates.dtype in (torch.float32, torch.float64):
-            outputs, memory = Scan.apply(gates)  # type: ignore[no-untyped-call]
+        weights = (self.weight_before, self.weight_now, self.bias)
+        if inputs.device.type == "cpu" and inputs.dtype in COMPILED and not torch.is_autocast_enabled("cpu"):
+            outputs, memory = Light.apply(inputs, *weights)  # type: ignore[no-untyped-call]
             return outputs, memory
-        return scan_plainly(gates)
+        return light_plainly(inputs, *weights)
 
 
-def scan_plainly(gates: Tensor) -> tuple[Tensor, Tensor]:
-    """The recurrence one step after another, in torch: for devices and types without a compiled pass."""
+def light_plainly(inputs: Tensor, before: Tensor, now: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """The cell in torch's own operations: for devices and types without a compiled pass."""
+    gates = nn.functional.linear(inputs, now, bias)
+    gates = torch.cat([gates[:1], gates[1:] + nn.functional.linear(inputs[:-1], before)])  # (time, batch, 3 hidden)
     z, f, o = gates.chunk(3, dim=2)
     z, f, o = z.tanh(), f.sigmoid(), o.sigmoid()
     memory = torch.zeros_like(z[0])
@@ -53,53 +56,71 @@ def scan_plainly(gates: Tensor) -> tuple[Tensor, Tensor]:
 
 @compiled
 def _forwards(gates: NDArray[Any], memory: NDArray[Any], outputs: NDArray[Any]) -> None:
-    """`gates` holds z, f and o side by side, after their functions."""
+    """`gates` holds z, f and o side by side, after their functions. Slices let the compiler see plain vectors."""
     time, batch, hidden = outputs.shape
+    past = np.zeros((batch, hidden), gates.dtype)
     for t in range(time):
         for row in range(batch):
+            z, f = gates[t, row, :hidden], gates[t, row, hidden : 2 * hidden]
+            o, c, kept, out = gates[t, row, 2 * hidden :], past[row], memory[t, row], outputs[t, row]
             for j in range(hidden):
-                z = gates[t, row, j]
-                past = memory[t - 1, row, j] if t else gates.dtype.type(0)
-                now = z + gates[t, row, hidden + j] * (past - z)
-                memory[t, row, j] = now
-                outputs[t, row, j] = gates[t, row, 2 * hidden + j] * now
+                c[j] = z[j] + f[j] * (c[j] - z[j])
+                kept[j] = c[j]
+                out[j] = o[j] * c[j]
 
 
 @compiled
-def _backwards(gates: NDArray[Any], memory: NDArray[Any], above: NDArray[Any], carry: NDArray[Any]) -> None:
-    """Puts the gradient of the gates before their functions in the place of the gates."""
+def _backwards(
+    gates: NDArray[Any], memory: NDArray[Any], above: NDArray[Any], carry: NDArray[Any], result: NDArray[Any]
+) -> None:
+    """The gradient of the gates before their functions."""
     time, batch, hidden = above.shape
+    nothing, one = np.zeros(hidden, gates.dtype), gates.dtype.type(1)
     for t in range(time - 1, -1, -1):
         for row in range(batch):
+            z, f = gates[t, row, :hidden], gates[t, row, hidden : 2 * hidden]
+            o, c, up, down = gates[t, row, 2 * hidden :], memory[t, row], above[t, row], carry[row]
+            dz, df = result[t, row, :hidden], result[t, row, hidden : 2 * hidden]
+            do = result[t, row, 2 * hidden :]
+            past = memory[t - 1, row] if t else nothing
             for j in range(hidden):
-                z, f, o = gates[t, row, j], gates[t, row, hidden + j], gates[t, row, 2 * hidden + j]
-                past = memory[t - 1, row, j] if t else gates.dtype.type(0)
-                down = above[t, row, j] * o + carry[row, j]
-                gates[t, row, j] = down * (1 - f) * (1 - z * z)
-                gates[t, row, hidden + j] = down * (past - z) * f * (1 - f)
-                gates[t, row, 2 * hidden + j] = above[t, row, j] * memory[t, row, j] * o * (1 - o)
-                carry[row, j] = down * f
+                total = up[j] * o[j] + down[j]
+                dz[j] = total * (one - f[j]) * (one - z[j] * z[j])
+                df[j] = total * (past[j] - z[j]) * f[j] * (one - f[j])
+                do[j] = up[j] * c[j] * o[j] * (one - o[j])
+                down[j] = total * f[j]
 
 
-class Scan(torch.autograd.Function):
-    """Gates before their functions to outputs and the last memory."""
+class Light(torch.autograd.Function):
+    """The whole cell: every product over all steps at once, one pass over the steps between them."""
 
     @staticmethod
-    def forward(ctx: Any, gates: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = gates.shape[2] // 3
-        active = gates.detach().clone()
-        active[:, :, :hidden].tanh_()
-        active[:, :, hidden:].sigmoid_()
-        outputs = gates.new_empty((*gates.shape[:2], hidden))
+    def forward(ctx: Any, inputs: Tensor, before: Tensor, now: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+        time, batch, width = inputs.shape
+        hidden = len(bias) // 3
+        flat = inputs.reshape(time * batch, width)
+        gates = torch.addmm(bias, flat, now.t())
+        gates[batch:].addmm_(flat[:-batch], before.t())
+        gates[:, :hidden].tanh_()
+        gates[:, hidden:].sigmoid_()
+        gates = gates.view(time, batch, 3 * hidden)
+        outputs = inputs.new_empty((time, batch, hidden))
         memory = torch.empty_like(outputs)
-        _forwards(active.numpy(), memory.numpy(), outputs.numpy())
-        ctx.active, ctx.memory = active, memory
+        _forwards(gates.numpy(), memory.numpy(), outputs.numpy())
+        ctx.save_for_backward(inputs, before, now)
+        ctx.gates, ctx.memory = gates, memory
         return outputs, memory[-1].clone()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        inputs, before, now = ctx.saved_tensors
         above, last = gradients
-        result: Tensor = ctx.active.clone()
-        carry = last.clone()
-        _backwards(result.numpy(), ctx.memory.numpy(), above.contiguous().numpy(), carry.numpy())
-        return result
+        time, batch, width = inputs.shape
+        result = torch.empty_like(ctx.gates)
+        _backwards(
+            ctx.gates.numpy(), ctx.memory.numpy(), above.contiguous().numpy(), last.clone().numpy(), result.numpy()
+        )
+        flat, grad = inputs.reshape(time * batch, width), result.view(time * batch, -1)
+        to_inputs = grad @ now
+        to_inputs[:-batch].addmm_(grad[batch:], before)
+        return (to_inputs.view_as(inputs), grad[batch:].t() @ flat[:-batch], grad.t() @ flat, grad.sum(0))

@@ -49,6 +49,21 @@ def prepare(
 
     Running the same job again takes it up where it stopped; a finished one is not done twice.
     """
+    engine = make_engine(_engine_settings(settings))
+    try:
+        return prepare_on(engine, inputs, out, settings, progress)
+    finally:
+        engine.close()
+
+
+def prepare_on(
+    engine: Engine,
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    settings: PrepareSettings = _DEFAULTS,
+    progress: Progress = SILENT,
+) -> PrepareResult:
+    """The same on an engine that is up, and stays up."""
     began = time.monotonic()
     names = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not names:
@@ -58,17 +73,14 @@ def prepare(
     if (done := place.done()) is not None:
         progress.say(f"{place.out} holds this job's result already")
         return make_result(place.out, *done)
-    engine = make_engine(_engine_settings(settings))
-    try:
-        with place.working() as work:
+    with place.working() as work:
+        try:
             manifest = Job(work, sources, settings, engine, progress).run()
-            job = _job(began, sources, engine)
-            place.publish(manifest, job)
-    except (CorpusError, UsageError):
-        place.discard()  # trying again would give the same answer: leave nothing behind
-        raise
-    finally:
-        engine.close()
+        except (CorpusError, UsageError):
+            place.discard()  # trying again would give the same answer: leave nothing behind
+            raise
+        job = _job(began, sources, engine)
+        place.publish(manifest, job)
     return make_result(place.out, manifest, job)
 
 

@@ -1,7 +1,8 @@
 """The compiled tokeniser: UTF-8 bytes to word ids, one pass, no Python object a word.
 
-A word's bytes are gathered in lower case while it is read. Up to seven of them are the key itself (exact, no
-comparison needed); a longer word's key is its hash, and its bytes are compared. Ids are those of a `WordTable`.
+A word's bytes are gathered in lower case while it is read. Up to seven of them are the word's key, exactly; a longer
+word is known by 95 bits of two hashes, because comparing bytes would cost two cache misses a word (with a thousand
+million distinct words the chance that any two are mixed up is below 10⁻¹⁰). Ids are those of a `WordTable`.
 """
 
 # ruff: noqa: PLR0911, PLR0912, PLR0915 - compiled loops stay in one function: state lives in registers
@@ -23,6 +24,7 @@ _U0, _U1, _U2, _U7, _U8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7)
 _U29, _U32, _U33 = np.uint64(29), np.uint64(32), np.uint64(33)
 _U56, _U64 = np.uint64(56), np.uint64(64)
 _LONG = np.uint64(1 << 63)
+_LOW = np.uint64(0xFFFFFFFF)
 _K1 = np.uint64(0x9E3779B97F4A7C15)
 _K2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _F1 = np.uint64(0xFF51AFD7ED558CCD)
@@ -38,42 +40,32 @@ def finalise(value: Any) -> Any:
 
 
 @compiled
-def probe(key: Any, spread: Any, scratch: Any, size: Any, slots: Any, arena: Any, starts: Any) -> Any:
-    """(slot, id) of the word in scratch[:size]: where it is, or the empty slot where it belongs and -1.
+def probe(key: Any, check: Any, spread: Any, slots: Any) -> Any:
+    """(slot, id) of a word: where it is, or the empty slot where it belongs and -1.
 
-    slots[2 * i] is a key, slots[2 * i + 1] its id: one cache line holds both.
+    slots[2 * i] is a key, slots[2 * i + 1] its check and its id, 32 bits each: one cache line holds all.
     """
     mask = np.uint64(slots.shape[0] // 2 - 1)
     at = spread & mask
     while True:
         held = slots[_U2 * at]
         if held == key:
-            found = np.int64(slots[_U2 * at + _U1])
-            if key < _LONG or same_word(scratch, size, arena, starts[found], starts[found + 1]):
-                return at, found
+            rest = slots[_U2 * at + _U1]
+            if rest >> _U32 == check:
+                return at, np.int64(rest & _LOW)
         elif held == _U0:
             return at, np.int64(-1)
         at = (at + _U1) & mask
 
 
 @compiled
-def same_word(scratch: Any, size: Any, arena: Any, first: Any, last: Any) -> Any:
-    if last - first != size:
-        return False
-    for i in range(size):  # noqa: SIM110 - compiled
-        if arena[first + i] != scratch[i]:
-            return False
-    return True
-
-
-@compiled
-def insert(at: Any, key: Any, scratch: Any, size: Any, slots: Any, arena: Any, starts: Any, used: Any) -> Any:
-    """Put the word in scratch[:size] into the empty slot `at`; its id. used = (words, bytes)."""
+def insert(at: Any, key: Any, check: Any, word: Any, size: Any, slots: Any, arena: Any, starts: Any, used: Any) -> Any:
+    """Put word[:size] into the empty slot `at`; its id. used = (words, bytes)."""
     added, first = used[0], used[1]
     slots[_U2 * at] = key
-    slots[_U2 * at + _U1] = np.uint64(added)
+    slots[_U2 * at + _U1] = (check << _U32) | np.uint64(added)
     for i in range(size):
-        arena[first + i] = scratch[i]
+        arena[first + i] = word[i]
     starts[added + 1] = first + size
     used[0], used[1] = added + 1, first + size
     return added
@@ -150,6 +142,7 @@ def settle(
     lowered: Any,  # their bytes, one after the other
     ends: Any,
     keys: Any,
+    checks: Any,
     spreads: Any,
     slots: Any,
     arena: Any,
@@ -164,19 +157,13 @@ def settle(
     is waiting for memory.
     """
     first = 0
-    mask = np.uint64(slots.shape[0] // 2 - 1)
     for word in range(words):
-        key = keys[word]
-        at = spreads[word] & mask
-        if slots[_U2 * at] == key and key < _LONG:
-            found[word] = np.int64(slots[_U2 * at + _U1])
-        else:
+        slot, number = probe(keys[word], checks[word], spreads[word], slots)
+        if number < 0 and not frozen:
             size = ends[word] - first
             held = lowered[first : first + size]
-            slot, number = probe(key, spreads[word], held, size, slots, arena, starts)
-            if number < 0 and not frozen:
-                number = insert(slot, key, held, size, slots, arena, starts, used)
-            found[word] = number
+            number = insert(slot, keys[word], checks[word], held, size, slots, arena, starts, used)
+        found[word] = number
         first = ends[word]
 
 
@@ -204,7 +191,7 @@ def tokenise(
     """Tokenise rows from `first_row` on; the row before which the word table must grow, or the number of rows."""
     lowered = np.empty(BATCH * MAX_WORD_BYTES + 8, np.uint8)
     ends, found = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    keys, spreads = np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64)
+    keys, checks, spreads = np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64)
     rows = offsets.shape[0] - 1
     written = filled[0]
     for row in range(first_row, rows):
@@ -219,7 +206,7 @@ def tokenise(
         words, base = 0, 0  # gathered, and where the word being read starts in `lowered`
         size = 0  # its bytes
         cut = False  # the word is longer than is kept
-        packed, spread, shift = _U0, _U0, _U0
+        packed, spread, twin, shift = _U0, _U0, _U0, _U0
         mark = np.int64(0)
         apostrophe = False
         slow = False
@@ -237,6 +224,7 @@ def tokenise(
                     if shift == _U64:
                         spread = (spread ^ packed) * _K1
                         spread ^= spread >> _U32
+                        twin = (twin + packed) * _K2
                         packed, shift = _U0, _U0
                         if size == MAX_WORD_BYTES:
                             cut = True
@@ -283,6 +271,7 @@ def tokenise(
                         if shift == _U64:
                             spread = (spread ^ packed) * _K1
                             spread ^= spread >> _U32
+                            twin = (twin + packed) * _K2
                             packed, shift = _U0, _U0
                 apostrophe = False
                 continue
@@ -297,16 +286,18 @@ def tokenise(
                 if size > 0:
                     if size < 8:
                         key = packed | (np.uint64(size) << _U56)
+                        check = _U0
                         spread = finalise(key)
                     else:
                         spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
                         key = spread | _LONG
+                        check = ((twin + packed) * _K2) >> _U32
                     base += size
-                    keys[words], spreads[words], ends[words] = key, spread, base
+                    keys[words], checks[words], spreads[words], ends[words] = key, check, spread, base
                     words += 1
                     size = 0
                     cut = False
-                    packed, spread, shift = _U0, _U0, _U0
+                    packed, spread, twin, shift = _U0, _U0, _U0, _U0
                 if (kind == MARK and code != mark) or kind == SYMBOL:
                     mark = code
                     size = encode(code, lowered, base) - base
@@ -318,7 +309,7 @@ def tokenise(
                         mark = np.int64(0)
                     break
             if at > end or words >= BATCH - 1:
-                settle(words, lowered, ends, keys, spreads, slots, arena, starts, used, frozen, found)
+                settle(words, lowered, ends, keys, checks, spreads, slots, arena, starts, used, frozen, found)
                 for word in range(words):
                     if found[word] >= stop_words or found[word] < 0:
                         spread = spreads[word]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from array import array
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ class Mapper:
         self.max_length = task["max_length"]
         self.tokeniser = Tokeniser.counting(TokeniserSettings.from_dict(task["tokeniser"]))
         self.ratings = Ratings(LabelRule.from_dict(task["rule"]), Piece.from_dict(task["piece"]).source.path)
-        self.rejects: list[Reject] = []
+        self.rejects = Rejects()
         self.size = Piece.from_dict(task["piece"]).size
         self.read = 0
         self.lines = 0
@@ -57,7 +58,7 @@ class Mapper:
     def add(self, batch: Batch) -> None:
         self.read += batch.rows.num_rows + len(batch.rejects)
         self.lines += batch.lines
-        self.rejects += batch.rejects
+        self.rejects.add(batch.rejects)
         if not batch.rows.num_rows:
             return
         text, rating, lines = batch.rows.columns
@@ -75,7 +76,7 @@ class Mapper:
         self.codes.append(codes[kept])
 
     def _refuse(self, lines: pa.Array, bad: npt.NDArray[np.bool_], reason: str) -> None:
-        self.rejects += [Reject(line, reason) for line in lines.filter(pa.array(bad)).to_pylist()]
+        self.rejects.add(Reject(line, reason) for line in lines.filter(pa.array(bad)).to_pylist())
 
     def write(self, folder: Path) -> dict[str, Any]:
         lengths, codes = _join(self.lengths, np.int32), _join(self.codes, np.uint16)
@@ -92,20 +93,43 @@ class Mapper:
         words, word_starts = self.tokeniser.table.contents()
         save(folder, ids=ids, lengths=lengths, starts=starts, codes=codes, hashes=hashes)
         save(folder, bounds=bounds, words=words, word_starts=word_starts)
-        lines = [json.dumps([reject.line, reject.reason]) + "\n" for reject in sorted(self.rejects)]
-        (folder / "rejects.jsonl").write_text("".join(lines), "utf-8")
+        self.rejects.write(folder / "rejects.jsonl")
         return save_meta(
             folder,
             {
                 "read": self.read,
                 "lines": self.lines,
                 "bytes": self.size,
-                "rejected": dict(Counter(reject.reason for reject in self.rejects)),
+                "rejected": self.rejects.counts(),
                 "ratings": self.ratings.names,
                 "word_bytes": len(words),
                 "tokens": len(ids),
             },
         )
+
+
+class Rejects:
+    """The piece's refused rows, ten bytes each: a hostile file may hold tens of millions of them."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, int] = {}
+        self._lines, self._codes = array("q"), array("H")
+
+    def add(self, rejects: Iterable[Reject]) -> None:
+        for line, reason in rejects:
+            self._lines.append(line)
+            self._codes.append(self.reasons.setdefault(reason, len(self.reasons)))
+
+    def counts(self) -> dict[str, int]:
+        numbers = np.bincount(np.asarray(self._codes, np.int64), minlength=len(self.reasons))
+        return {reason: int(numbers[code]) for reason, code in self.reasons.items()}
+
+    def write(self, path: Path) -> None:
+        """One JSON line each, in the order of the lines."""
+        names = list(self.reasons)
+        with path.open("w", encoding="utf-8") as out:
+            for place in np.lexsort((np.asarray(self._codes), np.asarray(self._lines))):
+                out.write(f"{json.dumps([self._lines[place], names[self._codes[place]]])}\n")
 
 
 class Ratings:

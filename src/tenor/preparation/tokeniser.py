@@ -85,7 +85,7 @@ class Tokeniser:
             if row == rows:
                 break
             need = int(offsets[row + 1] - offsets[row])
-            table.reserve(max(len(table), need // 2 + 64), 2 * need + 64)
+            table.reserve(max(len(table) // 2, need // 2 + 64), 2 * need + 64)
         tokens.ids = tokens.ids[: filled[0]]
         return tokens, status
 

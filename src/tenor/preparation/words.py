@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.corpus.compiled import compiled
-from tenor.preparation.kernel import _K1, _LONG, _U0, _U1, _U2, _U7, _U8, _U32, _U56, finalise, insert, probe
+from tenor.preparation.kernel import _K1, _K2, _LONG, _U0, _U1, _U2, _U7, _U8, _U32, _U56, finalise, insert, probe
 
 _MIN_SLOTS = 1 << 12
 
@@ -81,20 +81,22 @@ def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 @compiled
 def word_key(data: Any, first: int, last: int) -> Any:
-    """(key, hash) of a word, the same that the tokeniser makes while it reads one."""
-    packed, spread = _U0, _U0
+    """(key, check, hash) of a word, the same that the tokeniser makes while it reads one."""
+    packed, spread, twin = _U0, _U0, _U0
     size = last - first
     for i in range(size):
         packed |= np.uint64(data[first + i]) << (_U8 * (np.uint64(i) & _U7))
         if (i + 1) & 7 == 0:
             spread = (spread ^ packed) * _K1
             spread ^= spread >> _U32
+            twin = (twin + packed) * _K2
             packed = _U0
     if size < 8:
         key = packed | (np.uint64(size) << _U56)
-        return key, finalise(key)
+        return key, _U0, finalise(key)
+    check = ((twin + packed) * _K2) >> _U32
     spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
-    return spread | _LONG, spread
+    return spread | _LONG, check, spread
 
 
 @compiled
@@ -102,12 +104,12 @@ def refill(arena: Any, starts: Any, count: Any, slots: Any) -> None:
     """Put words that are known to be distinct into empty slots."""
     mask = np.uint64(slots.shape[0] // 2 - 1)
     for word in range(count):
-        key, spread = word_key(arena, starts[word], starts[word + 1])
+        key, check, spread = word_key(arena, starts[word], starts[word + 1])
         at = spread & mask
         while slots[_U2 * at] != _U0:
             at = (at + _U1) & mask
         slots[_U2 * at] = key
-        slots[_U2 * at + _U1] = np.uint64(word)
+        slots[_U2 * at + _U1] = (check << _U32) | np.uint64(word)
 
 
 @compiled
@@ -115,15 +117,14 @@ def look_up(data: Any, places: Any, frozen: Any, slots: Any, arena: Any, starts:
     """Find the words data[places[i]:places[i + 1]]; add those that are not there unless frozen."""
     for word in range(found.shape[0]):
         first, last = places[word], places[word + 1]
-        key, spread = word_key(data, first, last)
-        held = data[first:last]
-        slot, number = probe(key, spread, held, last - first, slots, arena, starts)
+        key, check, spread = word_key(data, first, last)
+        slot, number = probe(key, check, spread, slots)
         if number < 0 and not frozen:
-            number = insert(slot, key, held, last - first, slots, arena, starts, used)
+            number = insert(slot, key, check, data[first:last], last - first, slots, arena, starts, used)
         found[word] = number
 
 
 @compiled
 def hash_all(data: Any, starts: Any, out: Any) -> None:
     for word in range(out.shape[0]):
-        _, out[word] = word_key(data, starts[word], starts[word + 1])
+        _, _, out[word] = word_key(data, starts[word], starts[word + 1])

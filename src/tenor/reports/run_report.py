@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
-from tenor.reports import page, plots
+from tenor.reports import page, plots, workers
 from tenor.reports.run_data import RunData, number, read_run
 from tenor.store.atomic import write_bytes
 
@@ -37,6 +37,7 @@ def render(run: RunData, scaling: Sequence[dict[str, Any]] = ()) -> str:
         plots.confusion(run.metrics(split), run.classes, _spoken(split), _things(run)),
         plots.scaling(scaling),
         plots.waiting(run, wide=bool(scaling)),
+        workers.over_steps(run),
     ]
     cards = [_summary(run, split), *_per_class(run.metrics(split), split)]
     cards += [page.plot(drawing) for drawing in drawings if drawing is not None]

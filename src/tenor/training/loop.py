@@ -189,7 +189,7 @@ class Loop:
         valid = self.task.measure(self.model, "valid", self.group)
         described = valid.as_dict() if valid else {}
         score = _score(valid, cursor.epoch)
-        if score > cursor.best or self.settings.keep == "last":
+        if score >= cursor.best or self.settings.keep == "last":
             cursor.best, cursor.best_epoch, cursor.best_valid = score, cursor.epoch + 1, described
             self.recorder.save_model(self.optimizer.weights)
         train_loss = cursor.loss_sum / cursor.weight_sum if cursor.weight_sum else None
@@ -210,7 +210,7 @@ class Loop:
     def restore(self, saved: Checkpoint) -> None:
         values = dict(saved.values)
         applied = int(values.pop("applied"))
-        self.balance.restore(values.pop("balance"))
+        self.balance.restore(values.pop("balance", {}))
         self.cursor = Cursor(**values)
         for name, weight in self.optimizer.weights.items():
             weight.copy_(saved.tensors[f"weights/{name}"])
@@ -239,7 +239,8 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _score(valid: Metrics | None, epoch: int) -> float:
-    """What makes weights better: AUC, which wavers less than accuracy on few rows; without validation, being later."""
+    """What makes weights better: for two classes AUC, which wavers less than accuracy on few rows; for more, where AUC
+    can be perfect long before the labels are, accuracy; without validation, being later."""
     if valid is None:
         return float(epoch)
-    return valid.accuracy if valid.auc is None else valid.auc
+    return valid.accuracy if valid.auc is None or len(valid.confusion) > 2 else valid.auc

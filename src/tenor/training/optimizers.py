@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from tenor.models.embedding import RowEmbedding
+from tenor.training.row_updates import adam_rows
 
 State = dict[str, Tensor]
 
@@ -66,6 +67,13 @@ class Adam:
         square = state["square"].mul_(self.beta2).addcmul_(grad, grad, value=1.0 - self.beta2)
         scale = math.sqrt(1.0 - self.beta2**step)
         weight.addcdiv_(mean, (square.sqrt() / scale).add_(self.eps), value=-lr / (1.0 - self.beta1**step))
+
+    def update_rows(self, weight: Tensor, grad: Tensor, state: State, rows: Tensor, step: int, lr: float) -> None:
+        """As `update` on `weight[rows]`, in one pass."""
+        scale, rate = 1.0 / math.sqrt(1.0 - self.beta2**step), lr / (1.0 - self.beta1**step)
+        keep = 1.0 - lr * self.weight_decay
+        numbers = [keep, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2, scale, self.eps, rate]
+        adam_rows(weight, state, grad, rows, numbers)
 
 
 @dataclass(frozen=True)
@@ -132,6 +140,9 @@ class Optimizer:
                 continue
             rows = self.tables[name].rows
             assert rows is not None
+            if isinstance(self.rule, Adam) and weight.device.type == "cpu":
+                self.rule.update_rows(weight, grad, state, rows, self.step_count, lr)
+                continue
             part = {slot: full.index_select(0, rows) for slot, full in state.items()}
             touched = weight.index_select(0, rows)
             self.rule.update(touched, grad, part, self.step_count, lr)

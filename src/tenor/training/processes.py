@@ -34,7 +34,7 @@ class Failure:
     def as_error(self) -> WorkerError:
         how = f"exit code {self.returncode}"
         if self.returncode is None:
-            how = f"{self.state or 'running'}, but silent until the time-out"
+            how = f"no answer until the time-out; it is {self.state or 'still running'}"
         elif self.returncode < 0:
             how = f"killed by {signal.Signals(-self.returncode).name}"
         said = f": {self.last_words}" if self.last_words else ""

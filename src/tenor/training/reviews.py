@@ -17,11 +17,13 @@ from tenor.models.batch import Batch
 from tenor.models.classifier import ModelSpec, RecurrentClassifier, initialise
 from tenor.models.inference import padded, probabilities
 from tenor.models.masks import sample_keys, uniform
+from tenor.preparation.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import Manifest
 from tenor.store.order import Order, split
 from tenor.store.reader import open_split
 from tenor.training.groups import Group
 from tenor.training.losses import balanced_weights, make_objective
+from tenor.training.pretrained import read_vectors
 from tenor.training.settings import TrainSettings
 
 UNKNOWN = 1
@@ -31,6 +33,7 @@ EVALUATION_BATCH = 256
 
 class Reviews:
     def __init__(self, data: Path, settings: TrainSettings) -> None:
+        self.data = data
         self.manifest = Manifest.load(data)
         self.settings = settings
         self.vocabulary: Path | None = data / "vocab.json"
@@ -60,7 +63,16 @@ class Reviews:
     def make_model(self) -> nn.Module:
         model = RecurrentClassifier(self.spec)
         initialise(model, self.settings.seed)
+        if self.settings.embeddings:
+            self._borrow_vectors(model, Path(self.settings.embeddings))
         return model
+
+    def _borrow_vectors(self, model: RecurrentClassifier, file: Path) -> None:
+        words = Vocabulary.load(self.data / "vocab.json").words
+        places, vectors = read_vectors(file, words, self.spec.embedding_dim)
+        table = model.embedding.weight
+        with torch.no_grad():
+            table[places + FIRST_WORD] = torch.from_numpy(vectors).to(table.dtype)
 
     def load(self, epoch: int, k: int, rank: int, shares: NDArray[np.float64]) -> Batch:
         """Every rank reads the whole global batch, which is cheap, and so knows all the rows that the step touches."""

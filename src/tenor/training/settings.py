@@ -20,6 +20,7 @@ class TrainSettings:
     bidirectional: bool = setting(False, "Read each review backwards as well.")
     pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
     dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
+    embeddings: str | None = setting(None, "Start from these word vectors: word2vec text format, plain or gz.")
     word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
 
     epochs: int = setting(3, "Passes over the training rows.")
@@ -37,7 +38,7 @@ class TrainSettings:
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
     precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64", "bf16"))
-    patience: int = setting(0, "Stop after so many epochs without a better validation AUC; 0: never.")
+    patience: int = setting(0, "Stop after so many epochs without better validation (AUC; accuracy for many classes); 0: never.")
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")

@@ -22,7 +22,7 @@ def run_together(module: str, jobs: Sequence[dict[str, Any]]) -> list[dict[str, 
     finally:
         for process in started:
             process.kill()
-            process.wait()
+            process.communicate()  # also closes the pipes
 
 
 def _start(module: str, job: dict[str, Any]) -> subprocess.Popen[bytes]:

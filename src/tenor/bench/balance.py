@@ -1,0 +1,130 @@
+"""Scenario `balance`: workers of mixed speeds, without balancing, balancing every epoch, and every few steps.
+
+The slow workers are emulated (see training/slowdown.py). The ideal is the sum of what the workers reach alone: each
+one trains in a run of its own, with its slowdown, on batches as large as its share in a run that was balanced by
+steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included. All runs take
+turns, those of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than
+cores stand in line for them, which the ideal does not know of.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tenor.bench.core import Contender, Result, measure
+from tenor.bench.settings import BenchSettings
+from tenor.corpus.generation import GenerateSettings
+from tenor.corpus.synthetic import generate
+from tenor.preparation.job import prepare
+from tenor.preparation.settings import PrepareSettings
+from tenor.progress import Progress
+from tenor.training.launch import train
+from tenor.training.settings import TrainSettings
+
+MODES = {"off": "off", "epoch": "epoch", "steps": "steps:5"}
+MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
+TRAINING = TrainSettings(threads=1, batch_size=256, hidden=64, embedding_dim=32, epochs=100, dropout=0.0)
+DATA = PrepareSettings(max_length=64, vocab_size=5000)
+NUM_ROWS = (
+    10_240  # of which eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
+)
+STEPS = 320
+STEPS_ALONE = 80  # also of the run that shows which shares come about
+
+Speeds = tuple[float, ...]  # how slow each worker is
+Worker = tuple[float, int]  # how slow it is, and its rows of each batch
+
+
+@dataclass(frozen=True)
+class Mix:
+    """`slowness` of each worker at first, and in the second half of the run."""
+
+    name: str
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+    @classmethod
+    def parse(cls, name: str) -> Mix:
+        """`1:2`, or `1:1→3` for a worker that slows threefold in the middle."""
+        parts = [part.split("→") for part in name.split(":")]
+        return cls(name, tuple(float(part[0]) for part in parts), tuple(float(part[-1]) for part in parts))
+
+    def slowdown(self) -> str:
+        """The option that emulates it."""
+        spells = []
+        for rank, (first, last) in enumerate(zip(self.before, self.after, strict=True)):
+            spells += [f"{rank}:{first:g}@1-{STEPS // 2}"] if first > 1 else []
+            spells += [f"{rank}:{last:g}@{STEPS // 2 + 1}-"] if last > 1 else []
+        return ",".join(spells)
+
+
+def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
+    """Generate and prepare reviews, look which shares come about, then measure all in turns."""
+    raw, data = folder / "reviews.jsonl", folder / "data"
+    generate(raw, GenerateSettings(rows=NUM_ROWS))
+    prepare([raw], data, DATA)
+    mixes = [Mix.parse(name) for name in MIXES]
+    together = [
+        Contender(f"{mix.name} {mode}", partial(_together, data, mix, balance), {"mix": mix.name, "mode": mode})
+        for mix in mixes
+        for mode, balance in MODES.items()
+    ]
+    workers = {speeds: _settled(data, speeds) for mix in mixes for speeds in (mix.before, mix.after)}
+    alone = [
+        Contender(_name(worker), partial(_alone, data, worker))
+        for worker in sorted({worker for team in workers.values() for worker in team})
+    ]
+    result = measure("balance", [*together, *alone], settings.repeats, settings.warmups, progress)
+    rates = {row["name"]: row["samples_per_s"] for row in result.rows[len(together) :]}
+    rows = result.rows[: len(together)]
+    for row, mix in zip(rows, [mix for mix in mixes for _ in MODES], strict=True):
+        halves = [[rates[_name(worker)] for worker in workers[speeds]] for speeds in (mix.before, mix.after)]
+        _put_beside_ideal(row, sum(halves[0]), sum(halves[1]))
+        row["alone_samples_per_s"] = halves[0] if mix.before == mix.after else halves
+    return replace(result, rows=rows)
+
+
+def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:
+    """The ideal of the whole run: as many samples are trained on in either half of it."""
+    row["ideal_samples_per_s"] = 2.0 / (1.0 / before + 1.0 / after)
+    row["share_of_ideal"] = row["samples_per_s"] / row["ideal_samples_per_s"]
+
+
+def _settled(data: Path, speeds: Speeds) -> list[Worker]:
+    """The workers with the rows each has of a batch once balancing has settled."""
+    slowdown = ",".join(f"{rank}:{slowness:g}" for rank, slowness in enumerate(speeds))
+    _, steps = _train(data, len(speeds), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
+    columns = zip(*[step["shares"] for step in steps[len(steps) // 2 :]], strict=True)
+    rows = [max(1, round(statistics.mean(column))) for column in columns]
+    return list(zip(speeds, rows, strict=True))
+
+
+def _name(worker: Worker) -> str:
+    return f"alone {worker[0]:g} with {worker[1]} rows"
+
+
+def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:
+    values, _ = _train(data, len(mix.before), STEPS, balance=balance, slowdown=mix.slowdown())
+    return {"samples_per_s": float(values["samples_per_s"])}
+
+
+def _alone(data: Path, worker: Worker) -> Mapping[str, float]:
+    slowness, rows = worker
+    values, _ = _train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}")
+    return {"samples_per_s": float(values["samples_per_s"])}
+
+
+def _train(data: Path, workers: int, steps: int, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A short run: its result, and its steps."""
+    with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
+        out = Path(scratch) / "run"
+        values = train(data, out, replace(TRAINING, workers=str(workers), max_steps=steps, **changes)).values
+        lines = (out / "metrics.jsonl").read_text("utf-8").splitlines()
+    return values, [event for event in map(json.loads, lines) if event["event"] == "step"]

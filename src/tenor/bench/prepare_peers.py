@@ -1,0 +1,138 @@
+"""The contenders of `tenor bench prepare`, each run as `python -m tenor.bench.prepare_peers NAME FILE OUT`.
+
+They do what prepare does, as people do it with each tool: lower-case, cut into words, count, keep the 30,000 most
+frequent words, turn texts into ids, write them. None of the others dedupes, splits or accounts for rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+_TOP = 30_000
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[!?]")
+
+Timed = tuple[float, float, float]  # seconds to start, seconds of work, processor seconds before the work
+
+
+def _spent() -> float:
+    """Processor seconds of this process and of the children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _tenor(source: Path, out: Path, workers: int) -> Timed:
+    began = time.perf_counter()
+    from tenor.engines.local import LocalEngine
+    from tenor.preparation import warm
+    from tenor.preparation.job import prepare_on
+    from tenor.preparation.settings import PrepareSettings
+
+    engine = LocalEngine(workers)
+    try:
+        warm.run({})
+        engine.run(warm.STAGE, [{}] * workers, lambda result: None)
+        ready, spent = time.perf_counter(), _spent()
+        prepare_on(engine, [source], out, PrepareSettings(workers=workers, vocab_size=_TOP))
+        return ready - began, time.perf_counter() - ready, spent
+    finally:
+        engine.close()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _number(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    return {word: i + 2 for i, (word, _) in enumerate(counts)}
+
+
+def _pandas(source: Path, out: Path) -> Timed:
+    began = time.perf_counter()
+    import numpy as np
+    import pandas as pd
+
+    ready, spent = time.perf_counter(), _spent()
+    frame = pd.read_json(source, lines=True)
+    words = frame["reviewText"].map(_words)
+    numbers = _number(Counter(chain.from_iterable(words)).most_common(_TOP - 2))
+    ids = words.map(lambda row: np.array([numbers.get(word, 1) for word in row], np.int32))
+    np.savez(out.with_suffix(".npz"), tokens=np.concatenate(ids.tolist()), lengths=ids.map(len).to_numpy())
+    return ready - began, time.perf_counter() - ready, spent
+
+
+def _dask(source: Path, out: Path) -> Timed:
+    began = time.perf_counter()
+    import dask
+    import dask.dataframe as dd
+    import pandas as pd
+
+    table = source.with_suffix(".csv")
+    if not table.exists():  # the way of the course projects starts from CSV
+        pd.read_json(source, lines=True).to_csv(table, index=False)
+    with dask.config.set(scheduler="processes", num_workers=os.cpu_count()):
+        ready, spent = time.perf_counter(), _spent()
+        frame = dd.read_csv(str(table), blocksize="8MB", dtype={"reviewText": "object"})
+        words = frame["reviewText"].map(_words, meta=("words", "object"))
+        counts = words.map_partitions(_count, meta=("counts", "object")).compute()
+        numbers = _number(sum(counts, Counter()).most_common(_TOP - 2))
+        ids = words.map(lambda row: [numbers.get(word, 1) for word in row], meta=("ids", "object"))
+        ids.map(lambda row: " ".join(map(str, row)), meta=("ids", "object")).to_frame().to_csv(str(out / "*.csv"))
+    return ready - began, time.perf_counter() - ready, spent
+
+
+def _count(words: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series([Counter(chain.from_iterable(words))])
+
+
+def _polars(source: Path, out: Path) -> Timed:
+    began = time.perf_counter()
+    import polars as pl
+
+    ready, spent = time.perf_counter(), _spent()
+    frame = pl.read_ndjson(source).with_row_index("row")
+    pattern = r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|[!?]"
+    words = frame.select("row", word=pl.col("reviewText").str.to_lowercase().str.extract_all(pattern)).explode("word")
+    counts = words.group_by("word").len().sort(["len", "word"], descending=[True, False]).head(_TOP - 2)
+    numbers = counts.select("word").with_row_index("id", offset=2)
+    ids = words.join(numbers, on="word", how="left", maintain_order="left").with_columns(pl.col("id").fill_null(1))
+    ids.group_by("row", maintain_order=True).agg("id").write_parquet(out.with_suffix(".parquet"))
+    return ready - began, time.perf_counter() - ready, spent
+
+
+def _wc(source: Path, out: Path) -> Timed:
+    began, spent = time.perf_counter(), _spent()
+    subprocess.run(["wc", "-w", str(source)], env={**os.environ, "LC_ALL": "C"}, stdout=subprocess.DEVNULL, check=True)
+    return 0.0, time.perf_counter() - began, spent
+
+
+_PEERS: dict[str, Callable[[Path, Path], Timed]] = {"pandas": _pandas, "dask": _dask, "polars": _polars, "wc": _wc}
+
+
+def main() -> None:
+    name, source, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    shutil.rmtree(out, ignore_errors=True)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if name.startswith("tenor-"):
+        startup, seconds, spent = _tenor(source, out, int(name.removeprefix("tenor-")))
+    else:
+        startup, seconds, spent = _PEERS[name](source, out)
+    shutil.rmtree(out, ignore_errors=True)
+    # Worker processes are counted when they have ended, with what their own start took.
+    print(json.dumps({"seconds": seconds, "startup_s": startup, "cpu_s": _spent() - spent}))
+
+
+if __name__ == "__main__":
+    main()

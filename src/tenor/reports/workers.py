@@ -1,0 +1,83 @@
+"""How the work was spread: each worker's share, computing and waiting over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenor.reports.plots import Plot
+from tenor.reports.run_data import RunData, number
+from tenor.reports.svg import SERIES, canvas, inline
+
+_MOST_POINTS = 150  # each the mean of neighbouring steps: single ones are noise to the eye
+_MOST_NAMED = 9  # beyond that a legend is longer than the plot
+_DASHES = ("-", "--", ":")
+
+Floats = NDArray[np.float64]
+
+
+def over_steps(run: RunData) -> Plot | None:
+    """Share of the samples, seconds of computing and of waiting, one line a worker; None for a lone worker."""
+    steps, columns = _columns(run.steps)
+    if len(steps) < 2 or columns["shares"].shape[1] < 2:
+        return None
+    columns["shares"] = columns["shares"] / np.maximum(columns["shares"].sum(axis=1, keepdims=True), 1.0)
+    words = _words(columns)
+    with canvas(11.2, 3.1) as figure:
+        for axes, (name, title) in zip(figure.subplots(1, 3), _TITLES.items(), strict=True):
+            values = _means(columns[name])
+            for rank in range(values.shape[1]):
+                axes.plot(_means(steps[:, None])[:, 0], values[:, rank], **_style(rank, values.shape[1]))
+            axes.set(title=title, xlabel="step", ylim=(0, None))
+        if values.shape[1] <= _MOST_NAMED:
+            axes.legend(fontsize=9)
+        return Plot(_TITLE, inline(figure, "workers", _TITLE, words), words, wide=True)
+
+
+_TITLE = "Share, computing and waiting by worker"
+_TITLES = {
+    "shares": "Share of the samples",
+    "compute_seconds": "Seconds of computing a step",
+    "wait_seconds": "Seconds of waiting a step",
+}
+
+
+def _columns(events: Sequence[dict[str, Any]]) -> tuple[Floats, dict[str, Floats]]:
+    """Step numbers, and (steps, workers) of each measure; steps with another number of workers are left out."""
+    whole = [event for event in events if all(_numbers(event.get(name)) for name in _TITLES)]
+    size = len(whole[-1]["shares"]) if whole else 0
+    fine = [e for e in whole if number(e.get("step")) and all(len(e[name]) == size for name in _TITLES)]
+    fine = [event for event in fine if any(event["compute_seconds"])]  # nothing is known yet at the first step
+    steps = np.array([event["step"] for event in fine], dtype=np.float64)
+    return steps, {
+        name: np.array([e[name] for e in fine], dtype=np.float64).reshape(len(fine), size) for name in _TITLES
+    }
+
+
+def _numbers(values: Any) -> bool:
+    return isinstance(values, list) and None not in map(number, values)
+
+
+def _means(values: Floats) -> Floats:
+    """Means over neighbouring steps, at most so many."""
+    pieces = np.array_split(values, min(len(values), _MOST_POINTS))
+    return np.stack([piece.mean(axis=0) for piece in pieces])
+
+
+def _style(rank: int, size: int) -> dict[str, Any]:
+    if size > _MOST_NAMED:
+        return {"color": SERIES[0], "alpha": 0.4, "linewidth": 0.8}
+    dash = _DASHES[rank // len(SERIES) % len(_DASHES)]
+    return {"color": SERIES[rank % len(SERIES)], "linestyle": dash, "linewidth": 1.4, "label": f"worker {rank}"}
+
+
+def _words(columns: dict[str, Floats]) -> str:
+    first, last = columns["shares"][0], columns["shares"][-1]
+    moves = [f"worker {rank} from {a:.0%} to {b:.0%}" for rank, (a, b) in enumerate(zip(first, last, strict=True))]
+    if len(moves) > _MOST_NAMED:
+        spread = f"from {last.min():.1%} to {last.max():.1%}"
+        return f"At the end the shares of the samples of {len(last)} workers went {spread}."
+    return f"Shares of the samples, first and last step: {', '.join(moves)}."

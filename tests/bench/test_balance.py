@@ -1,0 +1,71 @@
+"""Scenario `balance`: its mixes, its ideal, and one real pass at the smallest size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenor.bench import balance
+from tenor.bench.settings import BenchSettings
+from tenor.progress import SILENT
+from tenor.training.settings import TrainSettings
+from tenor.training.slowdown import parse_slowdown
+
+
+@pytest.mark.parametrize("name", balance.MIXES)
+def test_a_mix_is_emulated_as_its_name_says(name: str) -> None:
+    mix = balance.Mix.parse(name)
+    slowdown = parse_slowdown(mix.slowdown(), len(mix.before))
+    ranks = range(len(mix.before))
+    for step, speeds in ((1, mix.before), (balance.STEPS // 2, mix.before), (balance.STEPS // 2 + 1, mix.after)):
+        assert tuple(slowdown.factor(rank, step) for rank in ranks) == speeds
+
+
+def test_a_worker_that_slows_in_the_middle() -> None:
+    mix = balance.Mix.parse("1:1→3")
+    assert (mix.before, mix.after) == ((1, 1), (1, 3))
+
+
+def test_the_ideal_of_two_unlike_halves() -> None:
+    row = {"samples_per_s": 120.0}
+    balance._put_beside_ideal(row, before=200.0, after=100.0)  # 300 samples in each half take 1.5 s and 3 s
+    assert row["ideal_samples_per_s"] == pytest.approx(600 / 4.5)
+    assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)
+
+
+def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Workers that do 100 rows a second divided by their slowness, and balance as they should."""
+    slowdown = parse_slowdown(changes["slowdown"], workers)
+    slowness = [slowdown.factor(rank, steps) for rank in range(workers)]
+    rate = {"off": workers / max(slowness), "steps:5": 0.9 * sum(1 / slow for slow in slowness)}
+    rows = [round(240 / slow / sum(1 / other for other in slowness)) for slow in slowness]
+    return {"samples_per_s": 100.0 * rate.get(changes.get("balance", ""), 1 / slowness[0])}, [{"shares": rows}] * steps
+
+
+def test_every_mix_in_every_mode_beside_its_ideal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "_train", fake_train)
+    for name in ("generate", "prepare"):
+        monkeypatch.setattr(balance, name, lambda *_: None)
+    result = balance.run(BenchSettings(repeats=1, warmups=0), tmp_path, SILENT)
+    shares = {(row["mix"], row["mode"]): row["share_of_ideal"] for row in result.rows}
+    assert set(shares) == {(mix, mode) for mix in balance.MIXES for mode in balance.MODES}
+    for mix in ("1:1", "1:2", "1:3", "2:2:6"):
+        assert shares[mix, "steps"] == pytest.approx(0.9)
+    assert shares["1:1", "off"] == pytest.approx(1.0)
+    assert shares["1:3", "off"] == pytest.approx((2 / 3) / (4 / 3))
+    assert shares["2:2:6", "off"] == pytest.approx((3 / 6) / (7 / 6))
+
+
+@pytest.mark.soak
+def test_a_small_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "MIXES", ("1:3",))
+    monkeypatch.setattr(balance, "TRAINING", TrainSettings(threads=1, batch_size=64, hidden=24, embedding_dim=8))
+    for name, value in (("NUM_ROWS", 2000), ("STEPS", 20), ("STEPS_ALONE", 14)):
+        monkeypatch.setattr(balance, name, value)
+    result = balance.run(BenchSettings(repeats=1, warmups=0), tmp_path, SILENT)
+    assert [(row["mix"], row["mode"]) for row in result.rows] == [("1:3", mode) for mode in ("off", "epoch", "steps")]
+    for row in result.rows:
+        assert len(row["alone_samples_per_s"]) == 2
+        assert row["share_of_ideal"] == pytest.approx(row["samples_per_s"] / sum(row["alone_samples_per_s"]))

@@ -1,0 +1,82 @@
+"""What every engine must do; `python -m contracts.engine_checks NAME FOLDER` runs it in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.corpora import make_reviews, write_csv, write_json_lines
+from preparation.test_prepare import hashes
+
+from tenor.engines.choose import make_engine
+from tenor.engines.protocol import Engine
+from tenor.engines.settings import EngineSettings
+from tenor.errors import CorpusError, WorkerError
+from tenor.preparation.job import prepare
+from tenor.preparation.settings import PrepareSettings
+
+
+def check_engine(name: str, folder: Path) -> None:
+    engine = make_engine(EngineSettings(name, workers=2))
+    try:
+        for check in (_order, _nothing, _told_errors, _system_errors, _crashes):
+            check(engine)
+        _lost_workers(engine, folder / "deaths")
+        _same_bytes(name, folder / "prepared")
+    finally:
+        engine.close()
+
+
+def _order(engine: Engine) -> None:
+    heard: list[dict[str, Any]] = []
+    results = engine.run("contracts.stages:square", [{"value": n} for n in range(25)], heard.append)
+    assert [result["square"] for result in results] == [n * n for n in range(25)]
+    assert len(heard) == 25
+
+
+def _nothing(engine: Engine) -> None:
+    assert engine.run("contracts.stages:square", [], lambda result: None) == []
+
+
+def _told_errors(engine: Engine) -> None:
+    with pytest.raises(CorpusError, match=r"file\.csv: is bad; mend it") as raised:
+        engine.run("contracts.stages:refuse", [{}, {}], lambda result: None)
+    assert raised.value.remedy == "mend it"
+
+
+def _system_errors(engine: Engine) -> None:
+    with pytest.raises(OSError, match="No space left") as raised:
+        engine.run("contracts.stages:no_space", [{}, {}], lambda result: None)
+    assert raised.value.errno == 28
+
+
+def _crashes(engine: Engine) -> None:
+    expected = ZeroDivisionError if engine.name == "local" and engine.workers == 1 else WorkerError
+    with pytest.raises(expected, match="a fault of ours"):
+        engine.run("contracts.stages:crash", [{}, {}], lambda result: None)
+    _order(engine)  # it is still good for work
+
+
+def _lost_workers(engine: Engine, folder: Path) -> None:
+    folder.mkdir()
+    tasks = [{"folder": str(folder), "deaths": 5, "value": n} for n in range(4)]
+    results = engine.run("contracts.stages:die_often", tasks, lambda result: None)
+    assert [result["value"] for result in results] == [0, 1, 2, 3]
+    assert len(list(folder.iterdir())) >= 5
+
+
+def _same_bytes(name: str, folder: Path) -> None:
+    """Prepared here as with one local worker; an engine that is already up is used again."""
+    reviews = make_reviews(400)
+    files = [write_json_lines(folder / "a.jsonl", reviews[:150]), write_csv(folder / "b.csv.gz", reviews[150:])]
+    prepare(files, folder / "one", PrepareSettings(workers=1))
+    result = prepare(files, folder / "other", PrepareSettings(workers=2, engine=name))
+    assert result.engine == name
+    assert hashes(folder / "one") == hashes(folder / "other")
+    assert sorted(path.name for path in folder.iterdir()) == ["a.jsonl", "b.csv.gz", "one", "other"]
+
+
+if __name__ == "__main__":
+    check_engine(sys.argv[1], Path(sys.argv[2]))

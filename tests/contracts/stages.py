@@ -1,0 +1,35 @@
+"""Stages for the engines' contract: each shows one thing that can happen to a task."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from tenor.errors import CorpusError
+
+
+def square(task: dict[str, Any]) -> dict[str, Any]:
+    return {"square": task["value"] ** 2}
+
+
+def refuse(task: dict[str, Any]) -> dict[str, Any]:
+    raise CorpusError("is bad", where="file.csv", remedy="mend it")
+
+
+def no_space(task: dict[str, Any]) -> dict[str, Any]:
+    raise OSError(28, "No space left on device", "/somewhere")
+
+
+def crash(task: dict[str, Any]) -> dict[str, Any]:
+    raise ZeroDivisionError("a fault of ours")
+
+
+def die_often(task: dict[str, Any]) -> dict[str, Any]:
+    """Kill the worker that runs it, `deaths` times in all, then answer."""
+    folder = Path(task["folder"])
+    if len(list(folder.iterdir())) < task["deaths"]:
+        (folder / str(len(list(folder.iterdir())))).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"value": task["value"]}

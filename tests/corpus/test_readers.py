@@ -1,0 +1,129 @@
+"""The compiled readers against Python's own json and csv modules, and pieces against the whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from helpers.corpora import make_reviews, write_csv, write_fasttext, write_json_lines
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenor.corpus import blocks, delimited, jsonlines, pieces
+from tenor.corpus.columns import Columns, Wanted
+from tenor.corpus.inputs import expand
+from tenor.corpus.sources import find_sources
+from tenor.corpus.texts import read_texts
+from tenor.errors import CorpusError
+
+COLUMNS = Columns("text", "rating", "title")
+CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), max_size=12)
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | CELL,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(CELL, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.lists(st.tuples(CELL, CELL | st.none(), st.integers(0, 9), st.dictionaries(CELL, VALUE)), max_size=6),
+    st.booleans(),
+)
+def test_json_lines_as_python_reads_them(
+    rows: list[tuple[str, str | None, int, dict[str, object]]], ascii: bool
+) -> None:
+    objects = [{**extra, "title": title, "text": text, "rating": rating} for text, title, rating, extra in rows]
+    data = "".join(json.dumps(row, ensure_ascii=ascii) + "\n" for row in objects).encode()
+    found = [row for batch in jsonlines.read(io.BytesIO(data), COLUMNS) for row in batch.rows.to_pylist()]
+    expected = [((f"{title} " if title is not None else "") + text, str(rating)) for text, title, rating, _ in rows]
+    by_line = sorted(found, key=lambda row: row["line"])
+    assert [(row["text"], row["rating"]) for row in by_line] == expected
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_rows_or_rejects(data: bytes) -> None:
+    """Each line that is not blank is read as Python reads it, or refused: never lost, never made up."""
+    lines = [line for line in data.removeprefix(blocks.BOM).split(b"\n") if line.strip(b" \t\r")]
+    batches = list(jsonlines.read(io.BytesIO(data), COLUMNS))
+    assert sum(batch.rows.num_rows + len(batch.rejects) for batch in batches) == len(lines)
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6), st.sampled_from(",\t;"))
+def test_csv_as_python_reads_it(rows: list[tuple[str, str, str]], delimiter: str) -> None:
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    writer.writerows(rows)
+    found = [
+        (row["text"], row["rating"])
+        for batch in delimited.read(
+            io.BytesIO(out.getvalue().encode()), delimiter, ["rating", "x", "text"], Columns("text", "rating")
+        )
+        for row in batch.rows.to_pylist()
+    ]
+    assert found == [(text, rating) for rating, _, text in rows]
+
+
+@pytest.mark.parametrize("write", [write_json_lines, write_csv, write_fasttext])
+def test_pieces_share_nothing_and_miss_nothing(tmp_path: Path, write: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "SMALLEST", 300)
+    monkeypatch.setattr(blocks, "BLOCK", 128)
+    monkeypatch.setattr(delimited, "BLOCK", 128)
+    reviews = [
+        r._replace(text=f'{r.text} "quoted\n{n}"' if write is write_csv else r.text)
+        for n, r in enumerate(make_reviews(100))
+    ]
+    name = {write_json_lines: "r.jsonl", write_csv: "r.csv", write_fasttext: "r.ft"}[write]
+    path = write(tmp_path / name, reviews)
+    cut = pieces.plan(find_sources([path], Wanted()))
+    assert len(cut) > 5
+    texts = [text for piece in cut for batch in pieces.read_piece(piece) for text in batch.rows.column(0).to_pylist()]
+    assert texts == [review.text for review in reviews]
+
+
+def test_titles_come_before_the_text_whatever_the_order(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,rating,title\nbody,5,Head\n")
+    (tmp_path / "b.csv").write_text("title,text,rating\nHead,body,5\n")
+    (tmp_path / "c.jsonl").write_text('{"text": "body", "rating": 5, "title": "Head"}\n')
+    for source in find_sources([tmp_path], Wanted(title="title")):
+        [batch] = [b for b in pieces.read_piece(pieces.whole(source)) if b.rows.num_rows]
+        assert batch.rows.column(0).to_pylist() == ["Head body"]
+
+
+def test_folders_globs_and_addresses(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.csv.gz", "_SUCCESS", ".hidden.csv", "notes.md", "sub/c.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    names = [str(Path(file).relative_to(tmp_path)) for file in expand([tmp_path])]
+    assert names == ["a.csv.gz", "b.jsonl", "sub/c.parquet"]
+    assert expand([f"{tmp_path}/*.jsonl", tmp_path / "b.jsonl"]) == [str(tmp_path / "b.jsonl")]
+    assert [Path(file).name for file in expand([f"file://{tmp_path}/*.jsonl"])] == ["b.jsonl"]
+    with pytest.raises(CorpusError, match="no file matches"):
+        expand([f"{tmp_path}/*.none"])
+    with pytest.raises(CorpusError, match="known format"):
+        (tmp_path / "empty").mkdir()
+        expand([tmp_path / "empty"])
+
+
+def test_addresses_are_read_like_files(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "r.jsonl.gz", make_reviews(20))
+    [source] = find_sources([f"file://{path}"], Wanted())
+    assert sum(batch.rows.num_rows for batch in pieces.read_piece(pieces.whole(source))) == 20
+
+
+def test_texts_for_prediction(tmp_path: Path) -> None:
+    reviews = make_reviews(20)
+    expected = [review.text for review in reviews]
+    (tmp_path / "plain").write_text("\n".join(expected))
+    paths = [
+        write_json_lines(tmp_path / "r.jsonl", reviews),
+        write_csv(tmp_path / "r.csv.gz", reviews),
+        tmp_path / "plain",
+    ]
+    for path in paths:
+        assert [text for batch in read_texts(str(path)) for text in batch.to_pylist()] == expected
+    (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\nbroken\n')
+    with pytest.raises(CorpusError, match="line 2"):
+        list(read_texts(str(tmp_path / "bad.jsonl")))

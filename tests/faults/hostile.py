@@ -1,0 +1,143 @@
+"""Files that try to break the reader: each with what must be counted, or the failure that must be told."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from helpers.corpora import make_reviews
+
+GOOD = make_reviews(30)
+LINES = [json.dumps({"text": r.text, "rating": r.rating}, ensure_ascii=False).encode() + b"\n" for r in GOOD]
+JSON = b"".join(LINES)
+CSV = b"text,rating\n" + b"".join(f"{r.text},{r.rating}\n".encode() for r in GOOD)
+FT = b"".join(f"__label__{1 if r.rating < 3 else 2} {r.text}\n".encode() for r in GOOD)
+
+
+@dataclass(frozen=True)
+class Case:
+    """`rejected` and `more` (good rows beyond the 30) must come out, or CorpusError with `fails` in it."""
+
+    file: str
+    data: bytes
+    rejected: dict[str, int] = field(default_factory=dict)
+    more: int = 0
+    dropped: int = 0
+    fails: str = ""
+
+
+def _json(line: bytes, reason: str = "", **more: int) -> tuple[str, bytes, dict[str, int], dict[str, int]]:
+    return "r.jsonl", JSON + line + b"\n", {reason: 1} if reason else {}, more
+
+
+def _rated(rating: bytes) -> bytes:
+    return b'{"text": "a fine unique thing", "rating": ' + rating + b"}"
+
+
+_LINES = {
+    "not json": _json(b"this is not json", "invalid JSON"),
+    "half an object": _json(b'{"text": "cut off', "invalid JSON"),
+    "two objects": _json(b'{"text": "a b", "rating": 5} {"text": "c", "rating": 1}', "invalid JSON"),
+    "trailing comma": _json(b'{"text": "a b", "rating": 5,}', "invalid JSON"),
+    "array": _json(b"[1, 2, 3]", "not a JSON object"),
+    "number alone": _json(b"12", "not a JSON object"),
+    "invalid utf-8": _json(b'{"text": "\xff\xfe broken", "rating": 5}', "invalid UTF-8"),
+    "overlong utf-8": _json(b'{"text": "\xc0\xaf", "rating": 5}', "invalid UTF-8"),
+    "raw surrogate": _json(b'{"text": "\xed\xa0\x80 x", "rating": 5}', "invalid UTF-8"),
+    "lone surrogate": _json(rb'{"text": "bad \ud800 half", "rating": 5}', "lone surrogate"),
+    "low surrogate first": _json(rb'{"text": "bad \udc00\ud800", "rating": 5}', "lone surrogate"),
+    "surrogate pair": _json(rb'{"text": "smile \ud83d\ude00 here", "rating": 5}', more=1),
+    "raw nul": _json(b'{"text": "a \x00 b", "rating": 5}', "invalid JSON"),
+    "escaped nul": _json(rb'{"text": "before \u0000 after", "rating": 5}', more=1),
+    "raw tab": _json(b'{"text": "a \t b", "rating": 5}', "invalid JSON"),
+    "bad escape": _json(rb'{"text": "a \x41 b", "rating": 5}', "invalid JSON"),
+    "short escape": _json(rb'{"text": "a \u12", "rating": 5}', "invalid JSON"),
+    "u+2028 and u+0085": _json('{"text": "one\u2028two\u0085three", "rating": 5}'.encode(), more=1),
+    "carriage returns": ("r.jsonl", JSON.replace(b"\n", b"\r\n"), {}, {}),
+    "only carriage returns": ("r.jsonl", JSON + JSON.replace(b"\n", b"\r"), {"invalid JSON": 1}, {}),
+    "byte order mark": ("r.jsonl", b"\xef\xbb\xbf" + JSON, {}, {}),
+    "blank lines": ("r.jsonl", b"\n \n" + JSON.replace(b"\n", b"\n\n"), {}, {}),
+    "no newline at the end": ("r.jsonl", JSON[:-1], {}, {}),
+    "deep nesting": _json(b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
+    "deep but sound": _json(b'{"a": ' + b"[" * 80 + b"]" * 80 + b', "text": "deep down", "rating": 5}', more=1),
+    "long number": _json(_rated(b"5" * 5000), "bad rating"),
+    "long number elsewhere": _json(b'{"n": ' + b"9" * 5000 + b', "text": "long one", "rating": 5}', more=1),
+    "nan": _json(_rated(b"NaN"), "bad rating"),
+    "infinite": _json(_rated(b"1e999"), "bad rating"),
+    "infinity": _json(_rated(b"-Infinity"), "bad rating"),
+    "true": _json(_rated(b"true"), "bad rating"),
+    "null rating": _json(_rated(b"null"), "missing rating"),
+    "full-width digit": _json(_rated('"１"'.encode()), "bad rating"),
+    "object rating": _json(_rated(b'{"stars": 5}'), "bad rating"),
+    "string rating": _json(_rated(b'"5.0"'), more=1),
+    "exponent rating": _json(_rated(b"50e-1"), more=1),
+    "leading zero": _json(_rated(b"05"), "invalid JSON"),
+    "neutral": _json(_rated(b"3"), dropped=1),
+    "six stars": _json(_rated(b"6"), dropped=1),
+    "repeated key": _json(b'{"text": "a b", "rating": 5, "rating": 1}', "repeated key"),
+    "repeated other key": _json(b'{"a": 1, "a": 2, "text": "other twice", "rating": 5}', more=1),
+    "escaped key": _json(rb'{"te\u0078t": "key in disguise", "rating": 5}', more=1),
+    "no text": _json(b'{"rating": 5}', "missing text"),
+    "number as text": _json(b'{"text": 7, "rating": 5}', "text is not a string"),
+    "no rating": _json(b'{"text": "nothing said"}', "missing rating"),
+    "empty text": _json(b'{"text": "", "rating": 5}', "empty"),
+    "marks only": _json(b'{"text": "... --- ...", "rating": 5}', "empty"),
+    "a long line": _json(b'{"text": "' + b"long " * (4 << 20) + b'", "rating": 5}', "line too long"),
+    "csv: shifted": ("r.csv", CSV + b"too,many,columns\nfew\n", {"wrong number of columns": 2}, {}),
+    "csv: quoted newline": ("r.csv", CSV + b'"two\nlines, one row",5\n', {}, {"more": 1}),
+    "csv: doubled quotes": ("r.csv", CSV + b'"said ""well done"" twice",5\n', {}, {"more": 1}),
+    "csv: after a quote": ("r.csv", CSV + b'"closed" early,5\n', {"text after a closing quote": 1}, {}),
+    "csv: open quote": ("r.csv", CSV + b'"never closed,5\n', {"quote not closed": 1}, {}),
+    "csv: stray quote": ("r.csv", CSV + b'a 5" pipe,5\n', {}, {"more": 1}),
+    "csv: crlf": ("r.csv", CSV.replace(b"\n", b"\r\n"), {}, {}),
+    "csv: bad rating": ("r.csv", CSV + b"fine words here,great\n,5\n", {"bad rating": 1, "empty": 1}, {}),
+    "csv: nul": ("r.csv", CSV + b"nul \x00 inside,5\n", {}, {"more": 1}),
+    "fasttext: no label": ("r.txt", FT + b"no label here\n", {"no label": 1}, {}),
+    "fasttext: several": ("r.txt", FT + b"__label__1 __label__2 both\n", {"several labels": 1}, {}),
+    "fasttext: label only": ("r.txt", FT + b"__label__1\n__label__ text\n", {"empty": 1, "no label": 1}, {}),
+}
+
+
+def _parquet() -> bytes:
+    texts = [*(r.text for r in GOOD), None, "no rating here", "not a number"]
+    table = pa.table({"text": texts, "rating": [*(float(r.rating) for r in GOOD), 5.0, None, float("nan")]})
+    out = io.BytesIO()
+    pq.write_table(table, out, row_group_size=7)
+    return out.getvalue()
+
+
+def _flipped() -> bytes:
+    data = bytearray(gzip.compress(JSON))
+    data[-6] ^= 1  # within the CRC
+    return bytes(data)
+
+
+_PARQUET = _parquet()
+_FAILING = {
+    "gz: truncated": Case("r.jsonl.gz", gzip.compress(JSON)[:-20], fails="damaged gz"),
+    "gz: wrong crc": Case("r.jsonl.gz", _flipped(), fails="damaged gz"),
+    "gz: empty": Case("r.jsonl.gz", gzip.compress(b""), fails="is empty"),
+    "gz: garbage after it": Case("r.jsonl.gz", gzip.compress(JSON) + b"garbage", fails="damaged gz"),
+    "gz: is none": Case("r.jsonl.gz", JSON, fails="is not gz data"),
+    "bz2: truncated": Case("r.jsonl.bz2", bz2.compress(JSON)[:-20], fails="damaged bz2"),
+    "bz2: a bomb": Case("r.jsonl.bz2", bz2.compress(JSON + b" " * (80 << 20)), fails="times its size"),
+    "zst: truncated": Case("r.jsonl.zst", pa.compress(JSON, "zstd", asbytes=True)[:-20], fails="damaged zst"),
+    "parquet: truncated": Case("r.parquet", _PARQUET[:-100], fails="damaged Parquet"),
+    "empty": Case("r.jsonl", b"", fails="is empty"),
+    "white space": Case("r.jsonl", b" \n\n", fails="is empty"),
+    "csv: header only": Case("r.csv", CSV[:12], fails="no rows"),
+    "csv: header not utf-8": Case("r.csv", b"\xff\xfe,rating\n", fails="no header"),
+}
+
+CASES = {
+    **{name: Case(file, data, rejected, **more) for name, (file, data, rejected, more) in _LINES.items()},
+    "gz in two members": Case("r.jsonl.gz", gzip.compress(b"".join(LINES[:9])) + gzip.compress(b"".join(LINES[9:]))),
+    "zst": Case("r.jsonl.zst", pa.compress(JSON, "zstd", asbytes=True)),
+    "parquet": Case("r.parquet", _PARQUET, {"missing text": 1, "missing rating": 1, "bad rating": 1}),
+    **_FAILING,
+}

@@ -1,0 +1,56 @@
+"""Every hostile file: rows read = kept + duplicates + dropped + rejected with its reasons, or a clear failure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faults.hostile import CASES, GOOD, Case
+
+from tenor.errors import CorpusError
+from tenor.preparation.job import prepare
+from tenor.preparation.settings import PrepareSettings
+
+SETTINGS = PrepareSettings(workers=1, max_rejects=1.0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_every_row_is_accounted_for(tmp_path: Path, case: Case) -> None:
+    path = tmp_path / case.file
+    path.write_bytes(case.data)
+    if case.fails:
+        with pytest.raises(CorpusError, match=case.fails) as raised:
+            prepare([path], tmp_path / "out", SETTINGS)
+        assert str(path) in str(raised.value)
+        assert [file.name for file in tmp_path.iterdir()] == [case.file]
+        return
+    result = prepare([path], tmp_path / "out", SETTINGS)
+    assert result.rejected == case.rejected
+    assert result.rows_kept == len(GOOD) + case.more
+    assert result.dropped == {"neutral": case.dropped}
+    refused = sum(result.rejected.values())
+    assert result.rows_read == result.rows_kept + result.duplicates + case.dropped + refused
+    listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
+    assert sorted(row["reason"] for row in listed) == sorted(r for r, n in case.rejected.items() for _ in range(n))
+    assert all(row["file"] == str(path) and row["line"] > 0 for row in listed)
+
+
+def test_the_set_is_large_enough() -> None:
+    assert len(CASES) >= 40
+
+
+def test_rejects_are_located_by_line(tmp_path: Path) -> None:
+    good = [json.dumps({"text": r.text, "rating": r.rating}) for r in GOOD]
+    lines = [*good[:4], "broken", *good[4:], '{"text": "x", "rating": true}']
+    (tmp_path / "r.jsonl").write_text("\n".join(lines))
+    prepare([tmp_path / "r.jsonl"], tmp_path / "out", SETTINGS)
+    listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
+    assert [(row["line"], row["reason"]) for row in listed] == [(5, "invalid JSON"), (32, "bad rating")]
+
+
+def test_too_many_rejects_fail_and_name_the_first(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(CASES["not json"].data)
+    with pytest.raises(CorpusError, match=r"1 of 31 rows .* line 31"):
+        prepare([tmp_path / "r.jsonl"], tmp_path / "out", PrepareSettings(workers=1))
+    assert not (tmp_path / "out").exists()

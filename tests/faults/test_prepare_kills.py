@@ -1,0 +1,172 @@
+"""Killed at any moment, a job leaves nothing half-made under a final name, and the same command finishes it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from helpers.corpora import make_reviews, write_json_lines
+from helpers.processes import child_environment, kill_group, python
+from preparation.test_prepare import hashes
+
+from tenor.errors import Stopped, UsageError
+from tenor.preparation import mapping
+from tenor.preparation.job import prepare
+from tenor.preparation.settings import PrepareSettings
+from tenor.progress import Silent
+from tenor.store.verify import verify_data
+
+FILES = 8
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("corpus")
+    reviews = make_reviews(8000)
+    return [write_json_lines(folder / f"{n}.jsonl", reviews[n::FILES]) for n in range(FILES)]
+
+
+@pytest.fixture(scope="module")
+def expected(corpus: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    out = tmp_path_factory.mktemp("expected") / "out"
+    prepare(corpus, out, PrepareSettings(workers=1))
+    return hashes(out)
+
+
+def _start(corpus: list[Path], out: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = python("-m", "tenor", "prepare", *map(str, corpus), "--out", str(out), "--workers", "2", "--json", *more)
+    return subprocess.Popen(
+        command, env=child_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def _finish(process: subprocess.Popen[bytes]) -> int:
+    try:
+        _, said = process.communicate(timeout=120)
+    finally:
+        kill_group(process)
+    print(said.decode()[-3000:])  # shown by pytest when the test fails
+    return process.returncode
+
+
+def _whole_or_absent(out: Path) -> None:
+    if out.exists():
+        verify_data(out)
+    leftovers = [path.name for path in out.parent.iterdir() if path != out]
+    assert all(name.startswith(".") for name in leftovers), leftovers
+
+
+def _check_kills(corpus: list[Path], expected: dict[str, str], folder: Path, kills: int, seed: int) -> None:
+    rng = random.Random(seed)
+    for number in range(kills):
+        out = folder / str(number) / "out"
+        out.parent.mkdir(parents=True)
+        process = _start(corpus, out)
+        time.sleep(rng.uniform(0.5, 4.0))
+        with_signal = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
+        if process.poll() is None:
+            process.send_signal(with_signal)
+        code = _finish(process)
+        assert code in (0, -signal.SIGKILL, 143, -signal.SIGTERM)
+        _whole_or_absent(out)
+        assert _finish(_start(corpus, out)) == 0
+        assert hashes(out) == expected
+        assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_the_whole_job_killed(corpus: list[Path], expected: dict[str, str], tmp_path: Path) -> None:
+    _check_kills(corpus, expected, tmp_path, 2, seed=1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_the_whole_job_killed_often(corpus: list[Path], expected: dict[str, str], tmp_path: Path) -> None:
+    _check_kills(corpus, expected, tmp_path, 60, seed=2)
+
+
+# What the worker processes of each engine are called, and how long a kill may have to wait for one to be there.
+WORKERS = {"local": "tenor.engines.worker", "dask": "spawn_main", "spark": "pyspark.daemon"}
+
+
+@pytest.mark.parametrize(
+    "engine", ["local", pytest.param("dask", marks=pytest.mark.soak), pytest.param("spark", marks=pytest.mark.soak)]
+)
+def test_workers_killed(corpus: list[Path], expected: dict[str, str], tmp_path: Path, engine: str) -> None:
+    rng = random.Random(3)
+    process = _start(corpus, tmp_path / "out", "--engine", engine)
+    killed = 0
+    while process.poll() is None and killed < 5:
+        time.sleep(rng.uniform(0.05, 0.4))
+        workers = [p for p in _children(process.pid) if WORKERS[engine] in " ".join(p)]
+        if workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(rng.choice(workers)[0]), signal.SIGKILL)
+                killed += 1
+    assert _finish(process) == 0
+    assert killed == 5
+    assert hashes(tmp_path / "out") == expected
+
+
+def _children(pid: int) -> list[list[str]]:
+    found = []
+    for child in psutil.Process(pid).children(recursive=True) if psutil.pid_exists(pid) else []:
+        try:
+            found.append([str(child.pid), *child.cmdline()])
+        except psutil.Error:
+            continue
+    return found
+
+
+class _StopAfter(Silent):
+    """A progress that stops the job after so many finished tasks."""
+
+    def __init__(self, tasks: int) -> None:
+        self.left = tasks
+
+    def advance(self, amount: float, note: str = "") -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Stopped(15)
+
+
+@pytest.mark.parametrize("tasks", [0, 3, FILES, FILES + 1, 2 * FILES + 1, 3 * FILES + 3])
+def test_finished_parts_are_not_done_again(
+    corpus: list[Path], expected: dict[str, str], tmp_path: Path, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = PrepareSettings(workers=1)
+    with pytest.raises(Stopped):
+        prepare(corpus, tmp_path / "out", settings, _StopAfter(tasks))
+    assert not (tmp_path / "out").exists()
+    read: list[str] = []
+    original = mapping.read_piece
+    monkeypatch.setattr(mapping, "read_piece", lambda piece: read.append(piece.source.path) or original(piece))
+    prepare(corpus, tmp_path / "out", settings)
+    assert len(read) == max(0, FILES - tasks - 1)  # the one that was just finished is kept too
+    assert hashes(tmp_path / "out") == expected
+
+
+def test_two_jobs_at_once_for_one_folder(corpus: list[Path], tmp_path: Path) -> None:
+    class Second(Silent):
+        def advance(self, amount: float, note: str = "") -> None:
+            with pytest.raises(UsageError, match="being prepared by another process"):
+                prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
+
+    prepare(corpus, tmp_path / "out", PrepareSettings(workers=1), Second())
+
+
+def test_a_changed_input_starts_afresh(corpus: list[Path], tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(corpus[0].read_bytes())
+    with pytest.raises(Stopped):
+        prepare([path, *corpus[1:3]], tmp_path / "out", PrepareSettings(workers=1), _StopAfter(2))
+    path.write_bytes(corpus[3].read_bytes())
+    prepare([path, *corpus[1:3]], tmp_path / "out", PrepareSettings(workers=1))
+    prepare([corpus[3], *corpus[1:3]], tmp_path / "fresh", PrepareSettings(workers=1))
+    assert hashes(tmp_path / "out") == hashes(tmp_path / "fresh")

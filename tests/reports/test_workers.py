@@ -1,0 +1,67 @@
+"""The plot of the workers over the steps shows what the run logged, and stands what a damaged run holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tenor.reports import workers
+from tenor.reports.run_data import RunData
+
+
+def make_run(steps: list[dict[str, Any]]) -> RunData:
+    return RunData("run", {}, {}, {}, steps, [])
+
+
+def step(number: int, shares: list[int], slowness: tuple[float, ...] = (1.0, 3.0)) -> dict[str, Any]:
+    compute = [rows * slow * 1e-3 for rows, slow in zip(shares, slowness, strict=True)]
+    waits = [max(compute) - own for own in compute]
+    return {"event": "step", "step": number, "shares": shares, "compute_seconds": compute, "wait_seconds": waits}
+
+
+def test_it_says_how_the_shares_moved_and_names_every_worker() -> None:
+    plot = workers.over_steps(make_run([step(n, [128, 128] if n < 10 else [192, 64]) for n in range(1, 40)]))
+    assert plot is not None
+    assert (
+        plot.caption
+        == "Shares of the samples, first and last step: worker 0 from 50% to 75%, worker 1 from 50% to 25%."
+    )
+    assert "worker 0" in plot.svg and "worker 1" in plot.svg and "Seconds of waiting a step" in plot.svg
+
+
+def test_many_steps_and_workers_stay_a_small_drawing() -> None:
+    slowness = tuple(np.linspace(1, 3, 64))
+    plot = workers.over_steps(make_run([step(n, [4] * 64, slowness) for n in range(1, 3000)]))
+    assert plot is not None and len(plot.svg) < 1_500_000
+    assert "64 workers" in plot.caption
+
+
+def test_means_keep_the_sum() -> None:
+    values = np.random.default_rng(0).random((1000, 3))
+    means = workers._means(values)
+    assert len(means) == 150
+    np.testing.assert_allclose(means.mean(axis=0), values.mean(axis=0), rtol=0.01)
+
+
+DAMAGED: list[list[dict[str, Any]]] = [
+    [],
+    [{"step": 1}],
+    [step(n, [9], (1.0,)) for n in range(5)],
+    [{**step(n, [1, 2]), "shares": "x"} for n in range(1, 5)],
+    [{**step(n, [1, 2]), "wait_seconds": [None, 1]} for n in range(1, 5)],
+    [{**step(n, [1, 2]), "compute_seconds": [0.1]} for n in range(1, 5)],
+]
+
+
+@pytest.mark.parametrize("steps", DAMAGED)
+def test_nothing_to_draw_is_no_plot(steps: list[dict[str, Any]]) -> None:
+    assert workers.over_steps(make_run(steps)) is None
+
+
+def test_a_restart_with_fewer_workers_shows_the_last_ones(tmp_path: Path) -> None:
+    before = [step(n, [10, 10, 10], (1, 1, 1)) for n in range(1, 5)]
+    plot = workers.over_steps(make_run(before + [step(n, [15, 15], (1, 1)) for n in range(5, 9)]))
+    assert plot is not None and "worker 2" not in plot.svg

@@ -1,0 +1,58 @@
+"""Micro-batches leave the gradient of the whole part, with every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers.training import SMALL, losses, run, weights
+
+from tenor.training.groups.alone import Alone
+from tenor.training.optimizers import SGD, Optimizer
+from tenor.training.reviews import Reviews
+from tenor.training.strategies.allreduce import AllReduce
+from tenor.training.strategies.single import Single
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that spin for each other make tiny products slow on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("strategy", [Single, AllReduce])
+@pytest.mark.parametrize("pieces", [2, 3, 100])
+def test_gradients_add_up(data: Path, strategy: type[Single | AllReduce], pieces: int) -> None:
+    found = []
+    for accumulate in (1, pieces):
+        task = Reviews(data, replace(SMALL, accumulate=accumulate))
+        model = task.make_model().double()
+        optimizer = Optimizer(model, SGD())
+        chosen = strategy()
+        chosen.setup(model, optimizer, Alone())
+        loss, weight = chosen.compute(task.load(0, 0, 0, np.ones(1)), task.objective)
+        tallies = torch.tensor([loss, weight], dtype=torch.float64)
+        chosen.exchange(tallies)
+        found.append((loss, weight, dict(optimizer.gradients())))
+        task.close()
+    (loss, weight, whole), (loss_too, weight_too, pieced) = found
+    assert (loss_too, weight_too) == (pytest.approx(loss, rel=1e-12), weight)
+    for name, gradient in whole.items():
+        torch.testing.assert_close(pieced[name], gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_two_workers_train_as_without(data: Path, tmp_path: Path) -> None:
+    for accumulate in (1, 3):
+        out = tmp_path / str(accumulate)
+        run(data, out, max_steps=20, precision="fp64", keep="last", workers="2", accumulate=accumulate)
+    np.testing.assert_allclose(losses(tmp_path / "3"), losses(tmp_path / "1"), rtol=1e-9)
+    expected = weights(tmp_path / "1")
+    for name, found in weights(tmp_path / "3").items():
+        assert np.abs(found - expected[name]).max() < 1e-8 * np.abs(expected[name]).max(), name
