@@ -38,7 +38,9 @@ class TrainSettings:
     loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
     class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
     precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64", "bf16"))
-    patience: int = setting(0, "Stop after so many epochs without better validation (AUC; accuracy for many classes); 0: never.")
+    patience: int = setting(
+        0, "Stop after so many epochs without better validation (AUC; accuracy for many classes); 0: never."
+    )
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
