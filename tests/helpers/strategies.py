@@ -44,10 +44,10 @@ def train_rank(out: str, data: str = "points", **changes: Any) -> dict[str, Any]
     return train_here(Path(out), replace(POINTS, **changes), data)
 
 
-def run_contract(strategy: str, folder: str) -> dict[str, Any]:
+def run_contract(strategy: str, folder: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Train to the end; a short run twice; the same stopped by a signal to the last rank, and resumed."""
     torch.set_num_threads(1)
-    base, place = replace(POINTS, strategy=strategy), Path(folder)
+    base, place = replace(POINTS, strategy=strategy, **changes), Path(folder)
     short = replace(base, max_steps=SHORT)
     listening: set[str] = set()
     whole = train_here(place / "whole", base, signalled=_look_for_listeners(listening))

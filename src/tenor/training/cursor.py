@@ -21,6 +21,7 @@ class Cursor:
     loss_sum: float = 0.0  # of this epoch
     weight_sum: float = 0.0
     bytes_sent: int = 0  # by the first worker
+    bytes_saved: int = 0  # by compression
     skipped: int = 0
     skipped_in_a_row: int = 0
     best: float = -math.inf
@@ -39,9 +40,10 @@ class Cursor:
             self.skipped += 1
             self.skipped_in_a_row += 1
 
-    def count(self, tallies: Tallies, bytes_sent: int) -> None:
+    def count(self, tallies: Tallies, bytes_sent: int, bytes_saved: int) -> None:
         """Add up what the workers agreed on; a loss of steps that some worker skipped is no number."""
         self.bytes_sent += bytes_sent
+        self.bytes_saved += bytes_saved
         self.samples += round(tallies.samples)
         self.tokens += round(tallies.tokens)
         if math.isfinite(tallies.loss):

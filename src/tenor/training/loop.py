@@ -113,7 +113,7 @@ class Loop:
         tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(self.pending, self.group.size)
         stats, self.pending, self.stats = self.stats, None, SyncStats()
         self.balance.note(self.cursor.epoch, self.cursor.batch - 1, padded, compute_seconds)
-        self.cursor.count(tallies, stats.bytes_sent)
+        self.cursor.count(tallies, stats.bytes_sent, stats.bytes_saved)
         self.recorder.log(
             {
                 "event": "step",
@@ -127,6 +127,7 @@ class Loop:
                 "compute_seconds": compute_seconds,
                 "wait_seconds": wait_seconds,
                 "bytes_sent": stats.bytes_sent,
+                "bytes_saved": stats.bytes_saved,
                 "shares": [round(rows) for rows in shares],
             }
         )
@@ -225,6 +226,7 @@ class Loop:
             "seconds": cursor.seconds,
             **cursor.rates,
             "bytes_sent": cursor.bytes_sent,
+            "bytes_saved": cursor.bytes_saved,
             "skipped_steps": cursor.skipped,
             "kept_epoch": cursor.best_epoch,
             "valid": cursor.best_valid,

@@ -51,6 +51,8 @@ class TrainSettings:
     sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
+    compress: str = setting("none", "How allreduce's gradients travel.", ("none", "fp16", "bf16", "top-k"))
+    top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
@@ -90,6 +92,8 @@ class TrainSettings:
         for name in ("dropout", "word_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
+        if not 0.0 < self.top_k <= 1.0:
+            raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
         if self.seed < 0:

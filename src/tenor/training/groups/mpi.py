@@ -30,6 +30,8 @@ class MpiGroup:
             )
 
     def start_sum(self, tensor: Tensor) -> Pending:
+        if tensor.is_floating_point() and tensor.element_size() < 4:
+            raise UsageError("MPI cannot add numbers of 16 bits", remedy="use --compress top-k, or --backend gloo")
         return _Request(self.communicator.Iallreduce(self.mpi.IN_PLACE, tensor.numpy()), tensor)
 
     def gather(self, values: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tenor.errors import UsageError
+from tenor.training.compression import Compression, make_compression
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.training.strategies.base import Strategy, SyncStats
@@ -16,7 +17,7 @@ from tenor.world import World
 
 STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
     "single": lambda settings, world: Single(),
-    "allreduce": lambda settings, world: AllReduce(),
+    "allreduce": lambda settings, world: AllReduce(_compression(settings)),
     "local-sgd": lambda settings, world: LocalSGD(settings.sync_every),
     "diloco": lambda settings, world: DiLoCo(settings.sync_every, settings.outer_lr, settings.outer_momentum),
     "hogwild": lambda settings, world: Hogwild(settings.sync_every, shared_memory(world)),
@@ -36,6 +37,10 @@ __all__ = [
 ]
 
 
+def _compression(settings: TrainSettings) -> Compression:
+    return make_compression(settings.compress, settings.top_k, settings.batch_size)
+
+
 def make_strategy(settings: TrainSettings, world: World) -> Strategy:
     """The strategy that the settings name; `auto` is `single` for one worker and `allreduce` for more."""
     name, size = settings.strategy, world.size
@@ -43,6 +48,9 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
         name = "allreduce" if size > 1 else "single"
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
+    if settings.compress != "none" and name != "allreduce":
+        remedy = "use --strategy allreduce with two workers or more, or leave --compress away"
+        raise UsageError(f"--compress {settings.compress} with --strategy {name}", remedy=remedy)
     if name not in IN_STEP and settings.balance != "off":
         remedy = f"use --strategy allreduce, or fixed --shares with {name}"
         raise UsageError(f"--balance {settings.balance} with --strategy {name}, whose workers go apart", remedy=remedy)

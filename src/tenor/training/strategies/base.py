@@ -20,9 +20,11 @@ class SyncStats:
 
     bytes_sent: int = 0
     wait_seconds: float = 0.0
+    bytes_saved: int = 0  # that compression kept from being sent
 
     def __add__(self, other: SyncStats) -> SyncStats:
-        return SyncStats(self.bytes_sent + other.bytes_sent, self.wait_seconds + other.wait_seconds)
+        saved = self.bytes_saved + other.bytes_saved
+        return SyncStats(self.bytes_sent + other.bytes_sent, self.wait_seconds + other.wait_seconds, saved)
 
 
 class Strategy(Protocol):
