@@ -14,6 +14,7 @@ from tenor import errors
 from tenor.environment import usable_cores
 from tenor.errors import MissingExtra, TenorError, UsageError, WorkerError
 from tenor.progress import SILENT, Progress
+from tenor.store.staging import stage_data
 from tenor.store.verify import verify_data
 from tenor.training.display import Display
 from tenor.training.job import Job
@@ -46,7 +47,8 @@ def train(
     settings = settings or TrainSettings()
     if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise MissingExtra("--tensorboard", "tensorboard")
-    run, folder = Path(out), Path(data)
+    run = Path(out)
+    folder = stage_data(data, settings.stage) if settings.stage else Path(data)
     job = Job(str(folder.resolve()), str(run.resolve()), settings, settings.resume)
     world = detect()
     if world.launcher not in ("none", "tenor"):

@@ -43,6 +43,7 @@ class TrainSettings:
     )
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
+    stage: str | None = setting(None, "Copy the data into this local folder first, once a host, verified.")
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
     strategy: str = setting(
