@@ -127,3 +127,9 @@ def test_settings_from_a_file_and_the_command_line_over_them(data: Path, tmp_pat
     run_tenor("train", data, "--out", tmp_path / "run", "--config", tmp_path / "run.toml", "--hidden", "6").ok()
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
     assert (settings["cell"], settings["hidden"], settings["max_steps"]) == ("gru", 6, 2)
+
+
+def test_data_is_staged_once(data: Path, tmp_path: Path) -> None:
+    results = [run(data, tmp_path / str(i), max_steps=3, stage=str(tmp_path / "cache")) for i in range(2)]
+    assert results[0]["weights_sha256"] == run(data, tmp_path / "plain", max_steps=3)["weights_sha256"]
+    assert len(list((tmp_path / "cache").rglob("manifest.json"))) == 1

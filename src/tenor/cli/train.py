@@ -17,7 +17,7 @@ from tenor.training.settings import TrainSettings
 def train(
     console: Console,
     data: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="A folder made by `tenor prepare`, or the word points with --task points.", show_default=False
         ),
@@ -40,7 +40,7 @@ def train(
     console.result(result, f"{human}\n{metrics_table(result['test'] or result['valid'])}\nrun: {out}")
 
 
-def _compare(console: Console, data: Path, out: Path, settings: TrainSettings, cells: list[str]) -> None:
+def _compare(console: Console, data: str, out: Path, settings: TrainSettings, cells: list[str]) -> None:
     from tenor.training.compare import compare
 
     result = compare(data, out, settings, cells, console.progress())
