@@ -59,6 +59,7 @@ def test_every_plot_is_drawn(seen: dict[str, Any]) -> None:
         "Confusion matrix on the test split",
         "Throughput and speed-up by workers",
         "Computing and waiting by worker",
+        "Share, computing and waiting by worker",
     ]
     for plot in seen["plots"]:
         left, top, right, bottom = plot["box"]
