@@ -18,6 +18,7 @@ SCENARIOS = {
     "large-batch": "tenor.bench.large_batch",
     "prepare": "tenor.bench.prepare",
     "scaling": "tenor.bench.scaling",
+    "strategies": "tenor.bench.strategies",
     "train": "tenor.bench.train",
 }
 

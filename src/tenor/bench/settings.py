@@ -16,12 +16,13 @@ class BenchSettings:
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
 
-    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train and prepare.")
+    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train, prepare, strategies.")
     megabytes: int = setting(1000, "Size of the generated input. For prepare.")
     batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
-    epochs: int = setting(1, "Passes over the reviews in each run. For train.")
+    epochs: int = setting(1, "Passes over the training rows in each run. For train, strategies.")
     target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not. For train.")
-    data: str = setting("", "Prepared data to measure on; empty: generated reviews. For train.")
+    data: str = setting("", "Prepared data to measure on; empty: generated reviews. For train, strategies.")
+    task: str = setting("points", "What is learned. For strategies.", ("points", "reviews"))
 
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""
