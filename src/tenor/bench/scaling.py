@@ -47,6 +47,6 @@ def compare_workers(
 def _stretch(data: Path, settings: TrainSettings, workers: int) -> Mapping[str, float]:
     """A short run whose figures leave out start-up and validation."""
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
-        short = replace(settings, workers=str(workers), threads=1, max_steps=STEPS)
+        short = replace(settings, workers=str(workers), threads=1, max_steps=STEPS, test=False)
         values = train(data, Path(scratch) / "run", short).values
     return {name: float(values[name]) for name in ("samples_per_s", "tokens_per_s")}

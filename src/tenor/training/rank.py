@@ -139,7 +139,7 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     kept = folder.load_model()
     for name, weight in loop.optimizer.weights.items():
         weight.copy_(kept[name])
-    test = loop.task.measure(loop.model, "test", loop.group)
+    test = loop.task.measure(loop.model, "test", loop.group) if loop.settings.test else None
     result |= {"test": test.as_dict() if test else {}, "workers": world.size, **loop.task.known}
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:

@@ -41,6 +41,7 @@ class TrainSettings:
     patience: int = setting(
         0, "Stop after so many epochs without better validation (AUC; accuracy for many classes); 0: never."
     )
+    test: bool = setting(True, "Measure the kept weights on the test rows at the end.")
     keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
 
     stage: str | None = setting(None, "Copy the data into this local folder first, once a host, verified.")
