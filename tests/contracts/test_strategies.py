@@ -27,7 +27,7 @@ LOCK_FREE = ["hogwild"]  # updates meet in no fixed order: figures repeat to 0.1
 TIMEOUT = 150
 
 
-@pytest.fixture(scope="module", params=[*TOGETHER, *COMPRESSED])
+@pytest.fixture(scope="module", params=[*TOGETHER, "top-k", pytest.param("bf16", marks=pytest.mark.soak)])
 def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What two ranks came to."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -71,6 +71,7 @@ def test_a_stopped_worker_is_named_and_lost_after_its_time_out(data: Path, tmp_p
     assert not worker.is_running()
 
 
+@pytest.mark.soak
 def test_a_stopped_worker_is_replaced_and_the_run_goes_on_with_its_shares(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = "--timeout 4 --max-restarts 1 --max-steps 60 --balance steps:5 --slowdown 1:8"

@@ -108,6 +108,7 @@ def test_a_gradient_that_is_not_finite_shows_and_is_not_remembered() -> None:
     assert results[:, 1].isnan().any() and results[:, 2].isfinite().all() and memory.isfinite().all()
 
 
+@pytest.mark.soak
 def test_reviews_with_every_number_sent_are_as_uncompressed(data: Path, tmp_path: Path) -> None:
     names = ("task", "hidden", "embedding_dim", "batch_size", "dropout")
     changes: dict[str, Any] = {name: getattr(SMALL, name) for name in names} | {"max_steps": 12, "precision": "fp64"}

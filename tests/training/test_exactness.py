@@ -24,7 +24,9 @@ def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("shares", ["1:1", "1:1:1", "5:2:1", "1:0:3", "1:1:1:1:1:1:1"])
+@pytest.mark.parametrize(
+    "shares", ["1:1", "1:1:1", "5:2:1", pytest.param("1:0:3", marks=pytest.mark.soak), "1:1:1:1:1:1:1"]
+)
 def test_double_precision_is_exact_to_rounding(data: Path, alone: Path, tmp_path: Path, shares: str) -> None:
     workers = len(shares.split(":"))
     result = run(
