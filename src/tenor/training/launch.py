@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -55,7 +56,12 @@ def train(
         return TrainResult(run, _train_as_one_of(world, job, progress))
     check_source(folder, settings.task)
     claim(run, settings.resume)
-    return TrainResult(run, _supervise(job, num_workers(settings), progress))
+    try:
+        return TrainResult(run, _supervise(job, num_workers(settings), progress))
+    except TenorError:
+        with contextlib.suppress(OSError):  # a folder with anything in it stays
+            run.rmdir()
+        raise
 
 
 def check_source(data: Path, task: str) -> None:
