@@ -35,13 +35,20 @@ def test_the_ideal_of_two_unlike_halves() -> None:
     assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)
 
 
-def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def test_a_rate_leaves_out_the_first_step_of_each_epoch() -> None:
+    seconds = {1: [9.0, 9.5, 10.0], 2: [20.0, 21.0]}  # starting up, and validating, took the rest
+    steps = [{"epoch": e, "seconds": at, "samples": 30} for e, times in seconds.items() for at in times]
+    assert balance._rate(steps) == pytest.approx(90 / 2.0)
+
+
+def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[str, Any]]:
     """Workers that do 100 rows a second divided by their slowness, and balance as they should."""
     slowdown = parse_slowdown(changes["slowdown"], workers)
     slowness = [slowdown.factor(rank, steps) for rank in range(workers)]
     rate = {"off": workers / max(slowness), "steps:5": 0.9 * sum(1 / slow for slow in slowness)}
     rows = [round(240 / slow / sum(1 / other for other in slowness)) for slow in slowness]
-    return {"samples_per_s": 100.0 * rate.get(changes.get("balance", ""), 1 / slowness[0])}, [{"shares": rows}] * steps
+    pace = 100.0 * rate.get(changes.get("balance", ""), 1 / slowness[0])
+    return [{"shares": rows, "epoch": 1, "samples": 240, "seconds": 240 / pace * step} for step in range(steps)]
 
 
 def test_every_mix_in_every_mode_beside_its_ideal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

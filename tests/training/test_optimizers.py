@@ -74,7 +74,7 @@ def test_the_pass_over_rows_equals_the_rule(dtype: torch.dtype) -> None:
     part = {slot: full[rows] for slot, full in state.items()}
     touched, before = weight[rows], weight.clone()
     rule.update(touched, grad, part, 3, 0.01)
-    rule.update_rows(weight, grad, state, rows, 3, 0.01)
+    rule.update_in_one_pass(weight, grad, state, rows, 3, 0.01)
     torch.testing.assert_close(weight[rows], touched)
     for slot, full in state.items():
         torch.testing.assert_close(full[rows], part[slot])

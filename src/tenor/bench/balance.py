@@ -2,9 +2,10 @@
 
 The slow workers are emulated (see training/slowdown.py). The ideal is the sum of what the workers reach alone: each
 one trains in a run of its own, with its slowdown, on batches as large as its share in a run that was balanced by
-steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included. All runs take
-turns, those of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than
-cores stand in line for them, which the ideal does not know of.
+steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included; of every run the
+first step of each epoch, in which libraries load or validation has just ended, is left out. All runs take turns, those
+of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than cores stand in
+line for them, which the ideal does not know of.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +102,7 @@ def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:
 def _settled(data: Path, speeds: Speeds) -> list[Worker]:
     """The workers with the rows each has of a batch once balancing has settled."""
     slowdown = ",".join(f"{rank}:{slowness:g}" for rank, slowness in enumerate(speeds))
-    _, steps = _train(data, len(speeds), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
+    steps = _train(data, len(speeds), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
     columns = zip(*[step["shares"] for step in steps[len(steps) // 2 :]], strict=True)
     rows = [max(1, round(statistics.mean(column))) for column in columns]
     return list(zip(speeds, rows, strict=True))
@@ -111,20 +113,26 @@ def _name(worker: Worker) -> str:
 
 
 def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:
-    values, _ = _train(data, len(mix.before), STEPS, balance=balance, slowdown=mix.slowdown())
-    return {"samples_per_s": float(values["samples_per_s"])}
+    steps = _train(data, len(mix.before), STEPS, balance=balance, slowdown=mix.slowdown())
+    return {"samples_per_s": _rate(steps)}
 
 
 def _alone(data: Path, worker: Worker) -> Mapping[str, float]:
     slowness, rows = worker
-    values, _ = _train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}")
-    return {"samples_per_s": float(values["samples_per_s"])}
+    return {"samples_per_s": _rate(_train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}"))}
 
 
-def _train(data: Path, workers: int, steps: int, **changes: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A short run: its result, and its steps."""
+def _train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[str, Any]]:
+    """The steps of a short run."""
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
         out = Path(scratch) / "run"
-        values = train(data, out, replace(TRAINING, workers=str(workers), max_steps=steps, **changes)).values
+        train(data, out, replace(TRAINING, workers=str(workers), max_steps=steps, **changes))
         lines = (out / "metrics.jsonl").read_text("utf-8").splitlines()
-    return values, [event for event in map(json.loads, lines) if event["event"] == "step"]
+    return [event for event in map(json.loads, lines) if event["event"] == "step"]
+
+
+def _rate(steps: list[dict[str, Any]]) -> float:
+    """Samples a second, but for the first step of each epoch."""
+    pairs = [(before, after) for before, after in pairwise(steps) if before["epoch"] == after["epoch"]]
+    seconds = sum(after["seconds"] - before["seconds"] for before, after in pairs)
+    return float(sum(after["samples"] for _, after in pairs) / seconds)

@@ -68,8 +68,10 @@ class Adam:
         scale = math.sqrt(1.0 - self.beta2**step)
         weight.addcdiv_(mean, (square.sqrt() / scale).add_(self.eps), value=-lr / (1.0 - self.beta1**step))
 
-    def update_rows(self, weight: Tensor, grad: Tensor, state: State, rows: Tensor, step: int, lr: float) -> None:
-        """As `update` on `weight[rows]`, in one pass."""
+    def update_in_one_pass(
+        self, weight: Tensor, grad: Tensor, state: State, rows: Tensor | None, step: int, lr: float
+    ) -> None:
+        """As `update` on `weight[rows]`, or on all of it."""
         scale, rate = 1.0 / math.sqrt(1.0 - self.beta2**step), lr / (1.0 - self.beta1**step)
         keep = 1.0 - lr * self.weight_decay
         numbers = [keep, 1.0 - self.beta1, self.beta2, 1.0 - self.beta2, scale, self.eps, rate]
@@ -135,13 +137,12 @@ class Optimizer:
         self.step_count += 1
         for name, grad in self.gradients():
             weight, state = self.weights[name], self.state[name]
-            if name not in self.tables:
-                self.rule.update(weight, grad, state, self.step_count, lr)
-                continue
-            rows = self.tables[name].rows
-            assert rows is not None
+            rows = self.tables[name].rows if name in self.tables else None
             if isinstance(self.rule, Adam) and weight.device.type == "cpu":
-                self.rule.update_rows(weight, grad, state, rows, self.step_count, lr)
+                self.rule.update_in_one_pass(weight, grad, state, rows, self.step_count, lr)
+                continue
+            if rows is None:
+                self.rule.update(weight, grad, state, self.step_count, lr)
                 continue
             part = {slot: full.index_select(0, rows) for slot, full in state.items()}
             touched = weight.index_select(0, rows)

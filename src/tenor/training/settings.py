@@ -56,7 +56,7 @@ class TrainSettings:
     compress: str = setting("none", "How allreduce's gradients travel.", ("none", "fp16", "bf16", "top-k"))
     top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
-    backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
+    backend: str = setting("auto", "What carries their messages.", ("auto", "memory", "gloo", "nccl", "mpi"))
     shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
     balance: str = setting("off", "When shares follow the workers' speeds: off, epoch, or steps:N.")
     token_caps: str = setting("", "Most padded tokens of a worker in a batch: one number, or one a worker, 9000:4000.")

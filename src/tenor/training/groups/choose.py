@@ -8,6 +8,7 @@ from tenor.errors import UsageError
 from tenor.training.groups.alone import Alone
 from tenor.training.groups.base import Group
 from tenor.training.groups.collective import CollectiveGroup
+from tenor.training.groups.memory import MemoryGroup, can_share_memory
 from tenor.training.groups.mpi import MpiGroup
 from tenor.world import World
 
@@ -26,17 +27,22 @@ def choose_device(name: str, world: World) -> torch.device:
 
 
 def choose_backend(name: str, world: World, device: torch.device) -> str:
-    """`auto`: NCCL between GPUs; MPI where mpirun started us without a meeting place; gloo otherwise."""
+    """`auto`: NCCL between GPUs; shared memory between local workers; MPI where mpirun started us without a meeting
+    place; gloo otherwise."""
     if name == "auto":
         if device.type == "cuda":
             return "nccl"
+        if can_share_memory(world):
+            return "memory"
         return "mpi" if world.launcher == "mpirun" and not world.rendezvous else "gloo"
     if name == "mpi" and world.launcher not in ("mpirun", "slurm"):
         raise UsageError("--backend mpi outside mpirun", remedy="start with: mpirun -n 4 tenor train … --backend mpi")
     if name == "nccl" and device.type != "cuda":
         raise UsageError("--backend nccl without a GPU", remedy="use --backend gloo")
-    if name == "mpi" and device.type != "cpu":
-        raise UsageError("--backend mpi computes on processors only", remedy="add --device cpu")
+    if name in ("mpi", "memory") and device.type != "cpu":
+        raise UsageError(f"--backend {name} computes on processors only", remedy="add --device cpu")
+    if name == "memory" and world.size > 1 and not can_share_memory(world):
+        raise UsageError("--backend memory is for --workers of one x86 Linux machine", remedy="use --backend gloo")
     return name
 
 
@@ -49,4 +55,4 @@ def join(world: World, backend: str, timeout: float) -> Group:
     if not world.rendezvous:
         remedy = "set MASTER_ADDR and MASTER_PORT to the first host's address and a free port"
         raise UsageError(f"{world.launcher} does not say where its workers meet", remedy=remedy)
-    return CollectiveGroup(world, backend, timeout)
+    return MemoryGroup(world, timeout) if backend == "memory" else CollectiveGroup(world, backend, timeout)

@@ -1,0 +1,77 @@
+"""Sums through shared memory against numpy's, over real processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers.workers import spawn_workers
+
+from tenor.errors import WorkerError
+from tenor.training.groups.memory import PIECE, SLOTS, MemoryGroup, can_share_memory
+from tenor.world import World
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory without a name is Linux's")
+NUM_WORKERS = 3
+SIZES = [1, 7, PIECE // 8, PIECE // 8 + 1, 2 * SLOTS * PIECE // 8 + 3, 0, 5]  # of doubles; one needs all slots twice
+
+
+def _world(folder: str) -> World:
+    rank = int(os.environ["RANK"])
+    return World(rank, NUM_WORKERS, rank, NUM_WORKERS, rendezvous=f"file://{folder}/meeting")
+
+
+def _part(rank: int, index: int, count: int) -> np.ndarray:
+    return np.random.default_rng([rank, index]).standard_normal(count)
+
+
+def add_up(folder: str) -> list[bool]:
+    """Start all sums at once, wait for them in order, and again one by one with workers that come late."""
+    torch.set_num_threads(1)
+    group, agreed = MemoryGroup(_world(folder), 60.0), []
+    tensors = [torch.from_numpy(_part(group.rank, index, count)) for index, count in enumerate(SIZES)]
+    pending = [group.start_sum(tensor) for tensor in tensors]
+    for index, (tensor, sum_) in enumerate(zip(tensors, pending, strict=True)):
+        sum_.wait()
+        expected = sum(_part(rank, index, SIZES[index]) for rank in range(NUM_WORKERS))
+        agreed.append(bool(np.array_equal(tensor.numpy(), expected)))
+    for turn in range(2 * SLOTS):
+        if turn % NUM_WORKERS == group.rank:
+            time.sleep(0.01)
+        few = torch.full((4,), float(group.rank + turn), dtype=torch.bfloat16)
+        group.start_sum(few).wait()
+        agreed.append(few.tolist() == [3.0 * turn + 3.0] * 4)
+    gathered = group.gather(torch.arange(group.rank + 1))
+    group.close()
+    return [*agreed, gathered.tolist() == [0, 0, 1, 0, 1, 2]]
+
+
+def lose_one(folder: str) -> str:
+    """The last worker leaves without a word; the others wait for it."""
+    group = MemoryGroup(_world(folder), 60.0)
+    if group.rank == NUM_WORKERS - 1:
+        return "left"
+    try:
+        group.start_sum(torch.ones(3)).wait()
+    except WorkerError as error:
+        return str(error)
+    return "nothing noticed"
+
+
+def test_sums_are_those_of_numpy_in_order_of_rank(tmp_path: Path) -> None:
+    for agreed in spawn_workers(NUM_WORKERS, f"{__file__}:add_up", folder=str(tmp_path)):
+        assert agreed == [True] * len(agreed) and len(agreed) == len(SIZES) + 2 * SLOTS + 1
+
+
+def test_a_worker_that_is_gone_is_named(tmp_path: Path) -> None:
+    *others, _ = spawn_workers(NUM_WORKERS, f"{__file__}:lose_one", folder=str(tmp_path))
+    assert all("worker 2 is gone" in said for said in others)
+
+
+def test_only_local_workers_share_memory() -> None:
+    assert not can_share_memory(World(0, 2, 0, 2, launcher="torchrun", rendezvous="tcp://127.0.0.1:1"))
