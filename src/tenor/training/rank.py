@@ -25,7 +25,7 @@ from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import parse_slowdown
-from tenor.training.strategies import ModelParallel, make_strategy
+from tenor.training.strategies import BALANCED, ModelParallel, make_strategy, strategy_name
 from tenor.training.task import Task
 from tenor.training.tasks import make_task
 from tenor.training.tensorboard import Board
@@ -132,7 +132,9 @@ def _plan(loop: Loop) -> dict[str, Any]:
         "total_steps": min(total, limit) if limit else total,
         "rows": loop.task.order.num_rows,
         "workers": loop.group.size,
+        "alike": loop.grid.row.size == 1,
         "balance": loop.settings.balance,
+        "can_balance": strategy_name(loop.settings, loop.group.size) in BALANCED,
     }
 
 

@@ -29,6 +29,7 @@ BALANCED = ("single", "allreduce")  # those whose workers do the same work and a
 SPLIT = ("model-parallel", "hybrid")
 
 __all__ = [
+    "BALANCED",
     "STRATEGIES",
     "AllReduce",
     "DiLoCo",
@@ -39,6 +40,7 @@ __all__ = [
     "Strategy",
     "SyncStats",
     "make_strategy",
+    "strategy_name",
 ]
 
 
@@ -46,11 +48,16 @@ def _compression(settings: TrainSettings) -> Compression:
     return make_compression(settings.compress, settings.top_k, settings.batch_size)
 
 
+def strategy_name(settings: TrainSettings, size: int) -> str:
+    """`auto` is `single` for one worker and `allreduce` for more."""
+    if settings.strategy != "auto":
+        return settings.strategy
+    return "allreduce" if size > 1 else "single"
+
+
 def make_strategy(settings: TrainSettings, world: World) -> Strategy:
-    """The strategy that the settings name; `auto` is `single` for one worker and `allreduce` for more."""
-    name, size = settings.strategy, world.size
-    if name == "auto":
-        name = "allreduce" if size > 1 else "single"
+    """The strategy that the settings name."""
+    name, size = strategy_name(settings, world.size), world.size
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
     if settings.compress != "none" and name != "allreduce":
