@@ -49,7 +49,7 @@ class Display:
     def _name(self, straggler: Straggler) -> None:
         if straggler.rank not in self.named and self.wants_hint:
             self.named.add(straggler.rank)
-            self.progress.warn(f"{straggler}; --balance steps:10 would give it less of each batch")
+            self.progress.say(f"{straggler}; --balance steps:10 would give it less of each batch")
 
     def _epoch(self, event: dict[str, Any]) -> None:
         valid = event["valid"]
