@@ -1,5 +1,7 @@
 """Metrics against references written another way: pair by pair, row by row, and by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
