@@ -70,10 +70,13 @@ def test_it_is_exact_to_rounding(
 
 
 @needs_mpi
-def test_two_ranks_over_mpi(data: Path, alone: dict[int, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "ranks"), [("model-parallel", 2), pytest.param("hybrid", 4, marks=pytest.mark.soak)]
+)
+def test_it_goes_over_mpi(data: Path, alone: dict[int, Path], tmp_path: Path, strategy: str, ranks: int) -> None:
     small = ["--batch-size", "32", "--epochs", "2", "--dropout", "0.2", "--word-dropout", "0.1", "--keep", "last"]
-    options = ["--backend", "mpi", "--strategy", "model-parallel", "--precision", "fp64", *small]
-    command = [str(MPIRUN), "-n", "2", *tenor_train(data, tmp_path / "run", *options, "--max-steps", "40")]
+    options = ["--backend", "mpi", "--strategy", strategy, "--precision", "fp64", *small]
+    command = [str(MPIRUN), "-n", str(ranks), *tenor_train(data, tmp_path / "run", *options, "--max-steps", "40")]
     finish(start(command, **MPI_VARIABLES))
     assert_same(tmp_path / "run", alone[1])
 
