@@ -6,7 +6,8 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """One bar at a time: `start` a stage, `advance` it, `finish` it; `say` prints a line above the bar."""
+    """One bar at a time: `start` a stage, `advance` it, `finish` it; `say` prints a line above the bar, and `warn` one
+    that is wanted even by those who want no others."""
 
     def start(self, stage: str, total: float | None, unit: str) -> None: ...
 
@@ -15,6 +16,8 @@ class Progress(Protocol):
     def finish(self) -> None: ...
 
     def say(self, line: str) -> None: ...
+
+    def warn(self, line: str) -> None: ...
 
 
 class Silent:
@@ -31,6 +34,9 @@ class Silent:
 
     def say(self, line: str) -> None:
         pass
+
+    def warn(self, line: str) -> None:
+        self.say(line)
 
 
 SILENT: Progress = Silent()

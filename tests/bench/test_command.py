@@ -28,6 +28,7 @@ def test_json_and_file_are_the_same(app: typer.Typer, tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     result = json.loads(ran.stdout)
     assert result == json.loads((tmp_path / "result.json").read_text("utf-8"))
+    assert "workers-4" in (tmp_path / "result.html").read_text("utf-8")
     assert [(row["workers"], row["samples_per_s"], row["repeats"]) for row in result["rows"]] == [
         (1, 100.0, 2),
         (2, 200.0, 2),
@@ -40,7 +41,9 @@ def test_a_person_gets_a_table_and_the_machine(app: typer.Typer) -> None:
     assert "samples_per_s" in ran.stdout and "workers-1" in ran.stdout and "cores" in ran.stdout
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["fake", "--workers", "0"], ["fake", "--workers", "two"]])
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["fake", "--out", "page.html"], ["fake", "--workers", "0"], ["fake", "--workers", "two"]]
+)
 def test_wrong_usage_is_code_2(app: typer.Typer, words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2
 

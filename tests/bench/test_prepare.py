@@ -7,6 +7,7 @@ import pytest
 from tenor.bench.scenarios import bench
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
+from tenor.reports.bench_report import render
 
 
 def test_rows_and_figures() -> None:
@@ -16,6 +17,8 @@ def test_rows_and_figures() -> None:
     for row in result.rows:
         assert row["mb_per_s"] == pytest.approx(row["megabytes"] / row["seconds"])
     assert result.rows[1]["of_wc"] == 1.0
+    shown = render(result)
+    assert "wc -w" in shown and "megabytes a second" in shown and shown.count("<svg") == 1
 
 
 def test_an_unknown_row_is_refused() -> None:

@@ -1,6 +1,6 @@
 """`tenor bench strategies`: every strategy in one table, the original experiment beside it."""
 
-from pathlib import Path
+import math
 
 import pytest
 
@@ -8,29 +8,43 @@ from tenor.bench import strategies
 from tenor.bench.scenarios import bench
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
+from tenor.models.classifier import ModelSpec, RecurrentClassifier
+from tenor.models.dense import DenseClassifier
+from tenor.reports.bench_report import render
 from tenor.training.strategies import STRATEGIES
 
 
-def test_every_strategy_is_measured() -> None:
+def test_every_strategy_is_measured_where_it_fits() -> None:
     assert set(strategies.NAMES) == set(STRATEGIES)
-    contenders = strategies._contenders(BenchSettings(task="points", workers="2,3,8"), Path("points"))
-    assert [contender.name for contender in contenders[:5]] == [
-        "single-1",
-        "allreduce-2",
-        "allreduce-3",
-        "allreduce-8",
-        "local-sgd-2",
-    ]
-    assert contenders[3].facts["original_accuracy"] == 0.523
-    assert "original_accuracy" not in contenders[2].facts
+    pairs, notes = strategies.choose(BenchSettings(task="points", workers="2,3,8"))
+    assert pairs[:4] == [("single", 1), ("allreduce", 2), ("allreduce", 3), ("allreduce", 8)]
+    assert {count for name, count in pairs if name == "model-parallel"} == {2}
+    assert {count for name, count in pairs if name == "hybrid"} == {8}
+    assert "left out hybrid with 3: it takes two pairs of workers or more" in notes and len(notes) == 4
     with pytest.raises(UsageError, match="no strategy"):
-        strategies._contenders(BenchSettings(rows="magic"), Path("points"))
+        strategies.choose(BenchSettings(rows="magic"))
+    with pytest.raises(UsageError, match="nothing to measure"):
+        strategies.choose(BenchSettings(rows="hybrid", workers="2"))
 
 
-def test_rows_hold_speed_accuracy_and_bytes() -> None:
-    settings = BenchSettings(task="points", workers="2", repeats=1, warmups=0, rows="single,local-sgd")
-    alone, two = bench("strategies", settings).rows
+def test_the_models_have_the_stages_that_are_told() -> None:
+    assert len(DenseClassifier(2, 8, 4).stages()) == strategies.STAGES["points"]
+    assert len(RecurrentClassifier(ModelSpec(vocab_size=10)).stages()) == strategies.STAGES["reviews"]
+
+
+def test_rows_hold_speed_accuracy_bytes_and_a_curve_beside_the_original() -> None:
+    settings = BenchSettings(task="points", workers="2", repeats=1, warmups=0, rows="single,local-sgd", epochs=2)
+    result = bench("strategies", settings)
+    alone, two, *original = result.rows
     assert (alone["name"], alone["speed_up"], alone["efficiency"], alone["bytes_sent"]) == ("single-1", 1.0, 1.0, 0)
     assert two["bytes_sent"] > 0 and two["efficiency"] == pytest.approx(two["speed_up"] / 2)
     for row in (alone, two):
-        assert 0.25 < row["test_accuracy"] < 1.0 and row["train_loss"] > 0 and row["seconds"] > 0
+        for split in ("train", "test"):
+            assert 0.5 < row[f"{split}_accuracy"] < 1.0 and 0 < row[f"{split}_loss"] < math.log(4)
+        assert row["seconds"] >= row["curve"]["seconds"][1] > row["curve"]["seconds"][0] > 0
+        assert row["curve"]["bytes"][1] == 2 * row["curve"]["bytes"][0] == row["bytes_sent"]
+    assert [row["workers"] for row in original] == [1, 2, 4, 6, 8, 10, 16, 32]
+    assert (original[4]["test_accuracy"], round(original[4]["speed_up"], 2)) == (0.523, 1.62)
+    shown = render(result)
+    assert "Against bytes" in shown and "local-sgd" in shown and "original-32" in shown
+    assert shown.count("<svg") == 2

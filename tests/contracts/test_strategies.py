@@ -23,17 +23,27 @@ COMPRESSED = {  # allreduce's variants; error feedback is made for plain SGD, wi
     "top-k": {"compress": "top-k", "top_k": 0.1, "optimizer": "sgd", "lr": 0.2},
     "bf16": {"compress": "bf16"},
 }
+RANKS = {"hybrid": 4}  # others: 2
+HEAVY = {"model-parallel": pytest.mark.soak}  # hybrid is the same with two rows
 LOCK_FREE = ["hogwild"]  # updates meet in no fixed order: figures repeat to 0.1 in accuracy after so few steps
 TIMEOUT = 150
 
 
-@pytest.fixture(scope="module", params=[*TOGETHER, "top-k", pytest.param("bf16", marks=pytest.mark.soak)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
+        "top-k",
+        pytest.param("bf16", marks=pytest.mark.soak),
+    ],
+)
 def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two ranks came to."""
+    """What two ranks came to; of the hybrid strategy two pairs."""
     folder = tmp_path_factory.mktemp(request.param)
     changes = COMPRESSED.get(request.param, {})
-    call = {"strategy": "allreduce" if changes else request.param, "folder": str(folder), "changes": changes}
-    ranks = spawn_workers(2, "helpers.strategies:run_contract", TIMEOUT, **call)
+    strategy = "allreduce" if changes else request.param
+    call = {"strategy": strategy, "folder": str(folder), "changes": changes}
+    ranks = spawn_workers(RANKS.get(request.param, 2), "helpers.strategies:run_contract", TIMEOUT, **call)
     return {"strategy": request.param, "folder": folder, "ranks": ranks}
 
 
@@ -100,7 +110,7 @@ def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None
         assert result["weights_sha256"] == alone
 
 
-@pytest.mark.parametrize("strategy", TOGETHER)
+@pytest.mark.parametrize("strategy", [name for name in TOGETHER if name != "hybrid"])
 def test_a_killed_worker_is_named_and_nothing_is_left(strategy: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--strategy", strategy, "--workers", "2", "--threads", "1", "--epochs", "200", "--batch-size", "256"]

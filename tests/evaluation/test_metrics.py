@@ -1,5 +1,7 @@
 """Metrics against references written another way: pair by pair, row by row, and by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,6 +57,8 @@ def test_by_hand() -> None:
     assert got.f1_macro == pytest.approx((4 / 7 + 6 / 9) / 2, abs=1e-15)
     assert got.f1_weighted == pytest.approx((3 * 4 / 7 + 5 * 6 / 9) / 8, abs=1e-15)
     assert got.auc == pytest.approx((5 + 5 + 1) / 15, abs=1e-15)
+    given = [0.9, 0.8, 0.2, 0.9, 0.7, 0.6, 0.3, 0.4]
+    assert got.log_loss == pytest.approx(-sum(map(math.log, given)) / 8, rel=1e-6)
     assert got.majority_baseline == {
         "accuracy": 5 / 8,
         "f1_macro": 10 / 13 / 2,

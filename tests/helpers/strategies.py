@@ -38,10 +38,23 @@ def train_here(out: Path, settings: tenor.TrainSettings, data: str = "points", *
     return train_as(world(meeting), job, lambda event: None, more.get("signalled", lambda: 0))
 
 
-def train_rank(out: str, data: str = "points", **changes: Any) -> dict[str, Any]:
+def train_rank(out: str, data: str = "points", resume: bool = False, **changes: Any) -> dict[str, Any]:
     """One run; the target of `spawn_workers`."""
     torch.set_num_threads(1)
-    return train_here(Path(out), replace(POINTS, **changes), data)
+    try:
+        return train_here(Path(out), replace(POINTS, **changes), data, resume=resume)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def stop_rank(out: str, **changes: Any) -> int:
+    """A run that a signal to the last rank stops; the signal's number, once a checkpoint is saved."""
+    torch.set_num_threads(1)
+    try:
+        train_here(Path(out), replace(POINTS, **changes), signalled=_signal_after(21))
+    except Stopped as error:
+        return error.signal
+    return 0
 
 
 def run_contract(strategy: str, folder: str, changes: dict[str, Any]) -> dict[str, Any]:

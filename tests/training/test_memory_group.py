@@ -47,8 +47,11 @@ def add_up(folder: str) -> list[bool]:
         group.start_sum(few).wait()
         agreed.append(few.tolist() == [3.0 * turn + 3.0] * 4)
     gathered = group.gather(torch.arange(group.rank + 1))
+    part = group.split(min(group.rank, 1))  # the first worker alone, the others together
+    of_part = part.gather(torch.tensor([group.rank]))
     group.close()
-    return [*agreed, gathered.tolist() == [0, 0, 1, 0, 1, 2]]
+    expected_part = [0] if group.rank == 0 else [1, 2]
+    return [*agreed, gathered.tolist() == [0, 0, 1, 0, 1, 2], of_part.tolist() == expected_part]
 
 
 def lose_one(folder: str) -> str:
@@ -65,7 +68,7 @@ def lose_one(folder: str) -> str:
 
 def test_sums_are_those_of_numpy_in_order_of_rank(tmp_path: Path) -> None:
     for agreed in spawn_workers(NUM_WORKERS, f"{__file__}:add_up", folder=str(tmp_path)):
-        assert agreed == [True] * len(agreed) and len(agreed) == len(SIZES) + 2 * SLOTS + 1
+        assert agreed == [True] * len(agreed) and len(agreed) == len(SIZES) + 2 * SLOTS + 2
 
 
 def test_a_worker_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ class Lines(Silent):
         self.notes.append(note)
 
 
-def show(compute: list[float], balance: str = "off", steps: int = 12) -> Lines:
+def show(compute: list[float], balance: str = "off", steps: int = 12, **start: bool) -> Lines:
     lines = Lines()
     display = Display(lines, len(compute))
-    display.show({"event": "start", "step": 0, "total_steps": steps, "rows": 9, "workers": 2, "balance": balance})
+    plan = {"step": 0, "total_steps": steps, "rows": 9, "workers": 2, "alike": True, "can_balance": True}
+    display.show({"event": "start", **plan, "balance": balance, **start})
     for step in range(1, steps + 1):
         event: dict[str, Any] = {"event": "step", "epoch": 1, "step": step, "samples": 8, "loss": 0.5}
         display.show({**event, "compute_seconds": compute, "wait_seconds": [0.0] * len(compute)})
@@ -44,6 +45,17 @@ def test_no_hint_to_what_is_on_already() -> None:
     lines = show([0.1, 0.3], balance="steps:10")
     assert not any("--balance" in line for line in lines.said)
     assert "worker 1 takes 3.0×" in lines.notes[-1]
+
+
+def test_no_hint_where_balancing_is_refused() -> None:
+    lines = show([0.1, 0.3], can_balance=False)
+    assert not any("--balance" in line for line in lines.said)
+    assert "worker 1 takes 3.0×" in lines.notes[-1]
+
+
+def test_workers_with_unlike_work_are_not_compared() -> None:
+    lines = show([0.1, 0.3], alike=False, can_balance=False)
+    assert not any("takes" in line for line in [*lines.said, *lines.notes])
 
 
 def test_noise_and_a_single_pause_make_no_straggler() -> None:

@@ -1,7 +1,8 @@
 """Measure contenders fairly: in turns, so that a slow minute of the machine hits all of them alike.
 
 A result is one JSON shape for every scenario:
-{"scenario": …, "environment": {…}, "rows": [{"name": …, facts…, figures… (medians), "repeats": n, "spread": {…}}]}
+{"scenario": …, "environment": {…}, "rows": [{"name": …, facts…, figures… (medians), "repeats": n, "spread": {…}}],
+"notes": [what a reader should know, …]}; a row may also hold a "curve", by epoch.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Result:
     scenario: str
     environment: dict[str, Any]
     rows: list[dict[str, Any]]
+    notes: list[str] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -93,21 +95,22 @@ def spread(values: Sequence[float]) -> dict[str, Any]:
 
 
 def table(result: Result) -> tuple[list[str], list[list[Any]]]:
-    """Head and rows for a person: facts, then each figure's median with its range."""
+    """Head and rows for a person: facts, then each figure's median, with its range where there is one."""
     facts = _union(_facts(row) for row in result.rows)
     figures = _union(row["spread"] for row in result.rows)
-    head = ["name", *facts, *(title for name in figures for title in (name, "min–max"))]
+    has_range = any(row["repeats"] > 1 for row in result.rows)
+    head = ["name", *facts, *(title for name in figures for title in (name, *(["min–max"] * has_range)))]
     rows = []
     for row in result.rows:
         cells = [row["name"], *(row.get(name) for name in facts)]
         for name in figures:
-            cells += [row.get(name), _span(row["spread"].get(name))]
+            cells += [row.get(name), *([_span(row["spread"].get(name))] * has_range)]
         rows.append(cells)
     return head, rows
 
 
 def _facts(row: Mapping[str, Any]) -> list[str]:
-    return [name for name in row if name not in row["spread"] and name not in ("name", "repeats", "spread")]
+    return [name for name in row if name not in row["spread"] and name not in ("name", "repeats", "spread", "curve")]
 
 
 def _union(names: Any) -> list[str]:

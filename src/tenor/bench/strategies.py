@@ -1,7 +1,8 @@
 """Scenario `strategies`: every strategy at every number of workers, on the same task, for the same epochs.
 
-On points the figures of the course project that asynchronous training with a parameter server began with stand beside
-ours: its accuracy fell with the number of nodes.
+Accuracy and loss are those of the final weights, on all training rows and on the test rows. On points the figures of
+the course project that asynchronous training with a parameter server began with stand beside ours: its accuracy fell
+with the number of nodes.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tenor.bench.core import Contender, Result, measure
+from tenor.bench.core import Contender, Result, measure, spread
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.synthetic import generate
 from tenor.errors import UsageError
 from tenor.preparation.job import prepare
 from tenor.progress import Progress
+from tenor.training.groups import Alone
 from tenor.training.launch import train
+from tenor.training.run_folder import RunFolder
 from tenor.training.settings import TrainSettings
+from tenor.training.tasks import make_task
 
-NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild")
+NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "model-parallel", "hybrid")
+STAGES = {"points": 2, "reviews": 3}  # of the models, over which model-parallel can be spread
 ORIGINAL = {  # nodes → seconds and accuracy of the original experiment
     1: (795.53, 0.757),
     2: (621.33, 0.680),
@@ -36,14 +42,39 @@ ORIGINAL = {  # nodes → seconds and accuracy of the original experiment
 }
 
 
+Curve = dict[str, list[float]]  # by epoch: seconds, bytes sent and validation accuracy
+
+
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
-    contenders = _contenders(settings, _source(settings, folder))
+    curves: dict[str, Curve] = {}
+    pairs, notes = choose(settings)
+    contenders = _contenders(settings, pairs, _source(settings, folder), curves)
     result = measure("strategies", contenders, settings.repeats, settings.warmups, progress)
     first = result.rows[0]
     for row in result.rows:  # against the first row: `single`, unless --rows leaves it out
         row["speed_up"] = row["samples_per_s"] / first["samples_per_s"]
         row["efficiency"] = row["speed_up"] * first["workers"] / row["workers"]
-    return result
+        row["curve"] = curves[row["name"]]
+    beside = original_rows() if settings.task == "points" else []
+    return replace(result, rows=[*result.rows, *beside], notes=notes)
+
+
+def original_rows() -> list[dict[str, Any]]:
+    """The original experiment in the shape of our rows."""
+    return [
+        {
+            "name": f"original-{nodes}",
+            "strategy": "original",
+            "workers": nodes,
+            "speed_up": ORIGINAL[1][0] / seconds,
+            "efficiency": ORIGINAL[1][0] / seconds / nodes,
+            "seconds": seconds,
+            "test_accuracy": accuracy,
+            "repeats": 1,
+            "spread": {"seconds": spread([seconds]), "test_accuracy": spread([accuracy])},
+        }
+        for nodes, (seconds, accuracy) in ORIGINAL.items()
+    ]
 
 
 def _source(settings: BenchSettings, folder: Path) -> Path:
@@ -55,26 +86,42 @@ def _source(settings: BenchSettings, folder: Path) -> Path:
     return data
 
 
-def _contenders(settings: BenchSettings, data: Path) -> list[Contender]:
-    """`single` once; the others at every number of workers."""
+def choose(settings: BenchSettings) -> tuple[list[tuple[str, int]], list[str]]:
+    """Strategies with numbers of workers, and what is left out and why; `single` comes once."""
     names = settings.rows.split(",") if settings.rows else NAMES
     if unknown := sorted(set(names) - set(NAMES)):
         raise UsageError(f"no strategy {unknown[0]!r}", remedy=f"give --rows some of {','.join(NAMES)}")
     pairs = [(name, count) for name in names for count in ((1,) if name == "single" else settings.worker_counts())]
+    reasons = {pair: why_not(*pair, settings.task) for pair in pairs}
+    fitting = [pair for pair, reason in reasons.items() if not reason]
+    if not fitting:
+        raise UsageError("nothing to measure: " + "; ".join(reasons.values()), remedy="give other --workers or --rows")
+    return fitting, [f"left out {name} with {count}: {why}" for (name, count), why in reasons.items() if why]
+
+
+def why_not(name: str, count: int, task: str) -> str:
+    """Why a strategy cannot be measured with so many workers, or nothing."""
+    if name == "model-parallel" and count > STAGES[task]:
+        return f"the model has {STAGES[task]} stages"
+    if name == "hybrid" and (count < 4 or count % 2):
+        return "it takes two pairs of workers or more"
+    return ""
+
+
+def _contenders(
+    settings: BenchSettings, pairs: list[tuple[str, int]], data: Path, curves: dict[str, Curve]
+) -> list[Contender]:
     return [
-        Contender(f"{name}-{count}", partial(_train, settings, data, name, count), _facts(settings, name, count))
+        Contender(
+            f"{name}-{count}",
+            partial(_train, settings, data, name, count, curves),
+            {"strategy": name, "workers": count},
+        )
         for name, count in pairs
     ]
 
 
-def _facts(settings: BenchSettings, name: str, count: int) -> dict[str, Any]:
-    facts: dict[str, Any] = {"strategy": name, "workers": count}
-    if settings.task == "points" and count in ORIGINAL:
-        facts["original_seconds"], facts["original_accuracy"] = ORIGINAL[count]
-    return facts
-
-
-def _train(settings: BenchSettings, data: Path, name: str, count: int) -> Mapping[str, float]:
+def _train(settings: BenchSettings, data: Path, name: str, count: int, curves: dict[str, Curve]) -> Mapping[str, float]:
     """One whole run; seconds leave out the start of the workers."""
     points: dict[str, Any] = {"batch_size": 256, "lr": 0.01} if settings.task == "points" else {}
     chosen = TrainSettings(
@@ -84,7 +131,34 @@ def _train(settings: BenchSettings, data: Path, name: str, count: int) -> Mappin
         run = Path(scratch) / "run"
         values = train(data, run, chosen).values
         events = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
-    losses = [event["train_loss"] for event in events if event["event"] == "epoch"]
-    figures = {"seconds": values["seconds"], "samples_per_s": values["samples_per_s"], "train_loss": losses[-1]}
-    scores = {f"{split}_accuracy": values[split]["accuracy"] for split in ("valid", "test")}
-    return {**figures, **scores, "bytes_sent": values["bytes_sent"]}
+        kept = {"train": _measure_train(data, run, chosen), "test": values["test"]}
+    curves[f"{name}-{count}"] = _curve(events)
+    scores = {f"{split}_accuracy": found["accuracy"] for split, found in kept.items()}
+    losses = {f"{split}_loss": found["log_loss"] for split, found in kept.items()}
+    optional: dict[str, float] = {key: values[key] for key in ("staleness_mean", "staleness_max") if key in values}
+    rates: dict[str, float] = {key: values[key] for key in ("seconds", "samples_per_s", "bytes_sent")}
+    return {**rates, **optional, **losses, **scores}
+
+
+def _measure_train(data: Path, run: Path, chosen: TrainSettings) -> dict[str, Any]:
+    """The final weights on the rows that they were trained on."""
+    task = make_task(data, chosen)
+    try:
+        model = task.make_model()
+        model.load_state_dict(RunFolder(run).load_model())
+        found = task.measure(model, "train", Alone())
+        assert found is not None
+        return found.as_dict()
+    finally:
+        task.close()
+
+
+def _curve(events: list[dict[str, Any]]) -> Curve:
+    steps = [event for event in events if event["event"] == "step"]
+    epochs = [event for event in events if event["event"] == "epoch"]
+    sent = [sum(step["bytes_sent"] for step in steps if step["step"] <= epoch["step"]) for epoch in epochs]
+    return {
+        "seconds": [epoch["seconds"] for epoch in epochs],
+        "bytes": sent,
+        "accuracy": [epoch["valid"]["accuracy"] for epoch in epochs],
+    }

@@ -57,3 +57,6 @@ class Bar:
 
     def say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False)
+
+    def warn(self, line: str) -> None:
+        self.say(line)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tenor.progress import SILENT, Progress, Silent
+from tenor.progress import Progress, Silent
 
 
 class Console:
@@ -31,9 +31,9 @@ class Console:
         self.say(f"tenor: {' '.join(message.split())}")
 
     def progress(self) -> Progress:
-        """A bar on a terminal; in a pipe only the lines said."""
+        """A bar on a terminal; in a pipe only the lines said, with `json` only warnings among them."""
         if not sys.stderr.isatty():
-            return Lines(self) if not self.json else SILENT
+            return Lines(self) if not self.json else Warnings(self)
         from tenor.cli.bar import Bar
 
         return Bar()
@@ -46,6 +46,16 @@ class Lines(Silent):
         self.console = console
 
     def say(self, line: str) -> None:
+        self.console.say(line)
+
+
+class Warnings(Silent):
+    """Progress for a script: warnings only."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def warn(self, line: str) -> None:
         self.console.say(line)
 
 

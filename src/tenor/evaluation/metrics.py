@@ -26,6 +26,7 @@ class Metrics:
     accuracy: float
     f1_macro: float
     f1_weighted: float
+    log_loss: float  # the mean of −log of the probability that the true class was given
     auc: float | None  # None where only one class occurs: there is no pair to order
     per_class: dict[str, dict[str, float]]
     confusion: list[list[int]]  # rows are the true classes, columns the predicted ones
@@ -43,6 +44,7 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
     return Metrics(
         rows=len(labels),
         **_summary(confusion),
+        log_loss=_log_loss(probabilities, labels),
         auc=_area(probabilities, labels, len(classes)),
         per_class=_per_class(confusion, classes),
         confusion=confusion.tolist(),
@@ -72,6 +74,15 @@ def pair_auc(positive: NDArray[np.float32], negative: NDArray[np.float32]) -> fl
     below = int(np.searchsorted(ordered, positive, side="left").sum(dtype=np.int64))
     not_above = int(np.searchsorted(ordered, positive, side="right").sum(dtype=np.int64))
     return (below + not_above) / (2 * len(positive) * len(negative))
+
+
+def _log_loss(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
+    """Of a probability of 0 the smallest that float32 can hold is taken."""
+    if probabilities.ndim == 1:
+        given = np.where(labels == 1, probabilities, 1.0 - probabilities)
+    else:
+        given = probabilities[np.arange(len(labels)), labels]
+    return _mean(-np.log(np.maximum(given, np.finfo(np.float32).tiny).astype(np.float64)))
 
 
 def _area(probabilities: NDArray[np.float32], labels: NDArray[np.int64], num_classes: int) -> float | None:

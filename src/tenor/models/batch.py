@@ -22,7 +22,7 @@ class Batch:
     keys: NDArray[np.uint64]  # (batch,) names each sample to its dropout masks
     rows: Tensor | None = None  # the vocabulary rows touched by the whole global batch
     num_global: int = 0  # samples of the whole global batch; 0: not known
-    num_pieces: int = 1  # micro-batches it is computed in, one after another
+    num_pieces: int = 0  # micro-batches it is computed in; 0: as few as the strategy likes
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from tenor.models.embedding import RowEmbedding
 from tenor.models.light import LightCell
 from tenor.models.masks import dropout_mask
 from tenor.models.pooling import POOLINGS, reverse_index
+from tenor.models.stage import Stage, run_stages
 
 CELLS: dict[str, Callable[[int, int], nn.Module]] = {
     "lstm": nn.LSTM,
@@ -64,16 +66,40 @@ class RecurrentClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits: (batch,) for two classes, (batch, classes) otherwise."""
-        states = self._drop(self.embedding(batch.tokens), batch, stream=0)  # (time, batch, width)
-        flip = reverse_index(batch.lengths, len(states)) if self.spec.bidirectional else None
-        for layer, forward in enumerate(self.forwards):
-            outputs = forward(states)[0]
-            if flip is not None:
-                mirrored = states.gather(0, flip.expand(-1, -1, states.shape[2]))
-                back = self.backwards[layer](mirrored)[0]
-                outputs = torch.cat([outputs, back.gather(0, flip.expand(-1, -1, back.shape[2]))], dim=2)
-            states = self._drop(outputs, batch, stream=layer + 1)
-        pooled = POOLINGS[self.spec.pooling](states, batch.lengths, self.spec.bidirectional)
+        return run_stages(self.stages(), batch.tokens, batch)
+
+    def stages(self) -> list[Stage]:
+        """Embedding, each recurrent layer (the last one pools), head."""
+        spec, layers = self.spec, len(self.forwards)
+        hidden = spec.hidden * (2 if spec.bidirectional else 1)
+        shapes = [lambda batch: (*batch.tokens.shape, hidden)] * (layers - 1)
+        shapes += [lambda batch: (len(batch), self.head.in_features)]
+        recurrent = [
+            Stage((self.forwards[i], *self.backwards[i : i + 1]), partial(self._recur, i), shapes[i])
+            for i in range(layers)
+        ]
+        return [
+            Stage((self.embedding,), self._embed, lambda batch: (*batch.tokens.shape, spec.embedding_dim)),
+            *recurrent,
+            Stage((self.head,), self._decide, lambda batch: (len(batch), self.head.out_features)),
+        ]
+
+    def _embed(self, tokens: Tensor, batch: Batch) -> Tensor:
+        return self._drop(self.embedding(tokens), batch, stream=0)  # (time, batch, width)
+
+    def _recur(self, layer: int, states: Tensor, batch: Batch) -> Tensor:
+        outputs: Tensor = self.forwards[layer](states)[0]
+        if self.spec.bidirectional:
+            flip = reverse_index(batch.lengths, len(states))
+            mirrored = states.gather(0, flip.expand(-1, -1, states.shape[2]))
+            back = self.backwards[layer](mirrored)[0]
+            outputs = torch.cat([outputs, back.gather(0, flip.expand(-1, -1, back.shape[2]))], dim=2)
+        outputs = self._drop(outputs, batch, stream=layer + 1)
+        if layer < len(self.forwards) - 1:
+            return outputs
+        return POOLINGS[self.spec.pooling](outputs, batch.lengths, self.spec.bidirectional)
+
+    def _decide(self, pooled: Tensor, batch: Batch) -> Tensor:
         logits: Tensor = self.head(pooled)
         return logits.squeeze(1) if self.spec.num_outputs == 1 else logits
 

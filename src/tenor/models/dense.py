@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tenor.models.batch import Batch
+from tenor.models.stage import Stage, run_stages
 
 
 class DenseClassifier(nn.Module):
@@ -20,8 +21,15 @@ class DenseClassifier(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Logits (batch, classes)."""
-        logits: Tensor = self.second(torch.relu(self.first(batch.tokens.T)))
-        return logits
+        return run_stages(self.stages(), batch.tokens, batch)
+
+    def stages(self) -> list[Stage]:
+        """The two layers."""
+        first, second = self.first, self.second
+        return [
+            Stage((first,), lambda points, _: torch.relu(first(points.T)), lambda batch: (len(batch), len(first.bias))),
+            Stage((second,), lambda states, _: second(states), lambda batch: (len(batch), len(second.bias))),
+        ]
 
 
 def initialise_dense(model: DenseClassifier, seed: int) -> None:

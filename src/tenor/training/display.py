@@ -20,7 +20,8 @@ class Display:
         self.step = 0
         self.stragglers = Stragglers()
         self.named: set[int] = set()  # stragglers a line was said about
-        self.is_balanced = False
+        self.is_alike = True  # whether workers do the same work
+        self.wants_hint = False
 
     def show(self, event: dict[str, Any]) -> None:
         getattr(self, f"_{event['event']}")(event)
@@ -29,7 +30,8 @@ class Display:
         again = f", from step {event['step']:,}" if event["step"] else ""
         self.progress.say(f"training on {event['rows']:,} rows with {event['workers']} worker(s){again}")
         self.step = event["step"]
-        self.is_balanced = event["balance"] != "off"
+        self.is_alike = event["alike"]
+        self.wants_hint = event["can_balance"] and event["balance"] == "off"
         self.progress.say(_HEAD)
         self.progress.start("train", event["total_steps"] - event["step"], "step")
 
@@ -38,14 +40,14 @@ class Display:
         loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
         rate = event["samples"] / max(1e-9, sum(event["compute_seconds"]) / self.workers + min(event["wait_seconds"]))
         note = f"epoch {event['epoch']}  loss {loss}  {rate:,.0f} samples/s"
-        if straggler := self.stragglers.observe(event["compute_seconds"]):
+        if self.is_alike and (straggler := self.stragglers.observe(event["compute_seconds"])):
             note += f"  {straggler}"
             self._name(straggler)
         done, self.step = event["step"] - self.step, event["step"]  # workers that go apart tell of several at once
         self.progress.advance(done, note if event["step"] > 1 else "")
 
     def _name(self, straggler: Straggler) -> None:
-        if straggler.rank not in self.named and not self.is_balanced:
+        if straggler.rank not in self.named and self.wants_hint:
             self.named.add(straggler.rank)
             self.progress.say(f"{straggler}; --balance steps:10 would give it less of each batch")
 
@@ -59,7 +61,7 @@ class Display:
         )
 
     def _warning(self, event: dict[str, Any]) -> None:
-        self.progress.say(f"warning: {event['message']}")
+        self.progress.warn(f"warning: {event['message']}")
 
     def _end(self, event: dict[str, Any]) -> None:
         self.result = {name: value for name, value in event.items() if name not in ("event", "step")}

@@ -102,7 +102,7 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
         except WorkerError as error:
             if restarts == limit:
                 raise
-            progress.say(f"{error.what}; restart {restarts + 1} of {limit}")
+            progress.warn(f"{error.what}; restart {restarts + 1} of {limit}")
             job = replace(job, resume=True)
         finally:
             progress.finish()

@@ -18,6 +18,7 @@ from tenor.models.batch import Batch
 from tenor.training.balance import Balance
 from tenor.training.checkpoint import Checkpoint, weights_sha256
 from tenor.training.cursor import Cursor
+from tenor.training.grid import Grid, complete_weights
 from tenor.training.groups import Group
 from tenor.training.loader import Ahead
 from tenor.training.optimizers import Optimizer
@@ -39,6 +40,7 @@ class Loop:
     task: Task
     settings: TrainSettings
     group: Group
+    grid: Grid
     strategy: Strategy
     model: nn.Module
     optimizer: Optimizer
@@ -79,7 +81,7 @@ class Loop:
             self._save()
 
     def _load(self, k: int) -> Batch:
-        return self.task.load(self.cursor.epoch, k, self.group.rank, self.balance.shares(self.cursor.epoch, k))
+        return self.task.load(self.cursor.epoch, k, self.grid.column.rank, self.balance.shares(self.cursor.epoch, k))
 
     def _step(self, batch: Batch, before: float) -> Tallies | None:
         """One global batch: compute, exchange, check, apply, settle. `before` is when the step before ended. Gives
@@ -90,7 +92,8 @@ class Loop:
             loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
         computed = time.perf_counter() - began
-        measures = (self.compute_seconds, self.wait_seconds, len(batch), batch.num_padded)
+        sizes = (len(batch), batch.num_padded) if self.grid.counts else (0, 0)
+        measures = (self.compute_seconds, self.wait_seconds, *sizes)
         vector = own.pack(self.group.rank, self.group.size, *measures)
         stats = self.strategy.exchange(vector)
         lr = self.schedule(self.cursor.step)
@@ -102,7 +105,7 @@ class Loop:
         self.pending = vector if self.pending is None else self.pending + vector
         stats = stats + self.strategy.settle(self.pending)
         self.stats = self.stats + stats
-        self.compute_seconds, self.wait_seconds = computed, stats.wait_seconds
+        self.compute_seconds, self.wait_seconds = computed - stats.inside_seconds, stats.wait_seconds
         self.cursor.move(is_sound, time.perf_counter() - before)
         self._give_up_on_nonsense()
         return self._agree(lr, before) if self.strategy.is_settled else None
@@ -139,8 +142,8 @@ class Loop:
         return Tallies(
             loss=loss,
             weight=weight,
-            samples=len(batch),
-            tokens=batch.num_tokens,
+            samples=len(batch) if self.grid.counts else 0,
+            tokens=batch.num_tokens if self.grid.counts else 0,
             interrupted=float(came == signal.SIGINT),
             terminated=float(came == signal.SIGTERM),
             late=float(bool(limit) and self.cursor.seconds >= limit),
@@ -158,12 +161,14 @@ class Loop:
 
     def _save(self) -> None:
         state = self.strategy.state_dict()  # on every rank: it may gather
-        self.recorder.save(lambda: self.checkpoint(state))
+        if self.grid.column.rank == 0:
+            self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
 
     def _clip(self) -> bool:
         """Scale the agreed gradient to the largest allowed norm; False where it is not finite."""
         gradients = [gradient for _, gradient in self.optimizer.gradients()]
-        norm = float(torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients])))
+        own = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
+        norm = self.grid.whole_norm(float(own))
         limit = self.settings.clip
         if limit and norm > limit:
             for gradient in gradients:
@@ -186,6 +191,7 @@ class Loop:
             self._agree(self.schedule(cursor.step - 1), time.perf_counter())
         for table in self.optimizer.tables.values():
             table.release()
+        complete_weights(self.optimizer, self.grid.row)
         valid = self.task.measure(self.model, "valid", self.group)
         described = valid.as_dict() if valid else {}
         score = _score(valid, cursor.epoch)
@@ -201,7 +207,7 @@ class Loop:
         cursor.is_finished |= is_stale or cursor.epoch >= self.settings.epochs
 
     def checkpoint(self, state: Mapping[str, Tensor]) -> Checkpoint:
-        tensors = {f"weights/{name}": weight for name, weight in self.optimizer.weights.items()}
+        tensors = {f"weights/{name}": weight for name, weight in self.optimizer.own.items()}
         tensors |= {f"state/{name}": value for name, value in self.optimizer.state_dict().items()}
         tensors |= {f"strategy/{name}": value for name, value in state.items()}
         values = {**vars(self.cursor), "applied": self.optimizer.step_count, "balance": self.balance.state()}

@@ -8,7 +8,7 @@ form of torch.optim.SparseAdam); everything else is updated whole, exactly as to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -114,6 +114,17 @@ class Optimizer:
         self.state = {
             name: {slot: torch.zeros_like(weight) for slot in rule.slots} for name, weight in self.weights.items()
         }
+
+    def narrow(self, names: Collection[str]) -> None:
+        """Update these weights only; `weights` still holds all of the model's."""
+        self.tables = {name: table for name, table in self.tables.items() if name in names}
+        self._parameters = {name: parameter for name, parameter in self._parameters.items() if name in names}
+        self.state = {name: slots for name, slots in self.state.items() if name in names}
+
+    @property
+    def own(self) -> dict[str, Tensor]:
+        """The weights that it updates."""
+        return {name: self.weights[name] for name in self.state}
 
     def gradients(self) -> Iterator[tuple[str, Tensor]]:
         """(name, gradient) in the model's order: a parameter's own, or that of a table's touched rows."""

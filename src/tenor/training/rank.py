@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tenor.errors import RunError, UsageError
 from tenor.training.balance import Balance, parse_caps
 from tenor.training.checkpoint import Checkpoint, newest_checkpoint
+from tenor.training.grid import make_grid
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
@@ -24,7 +25,7 @@ from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import parse_slowdown
-from tenor.training.strategies import make_strategy
+from tenor.training.strategies import BALANCED, ModelParallel, make_strategy, strategy_name
 from tenor.training.task import Task
 from tenor.training.tasks import make_task
 from tenor.training.tensorboard import Board
@@ -42,7 +43,8 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
     group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
     task = make_task(Path(job.data), settings)
     folder = RunFolder(Path(job.out))
-    recorder: Recorder = Scribe(folder, settings.keep_checkpoints, tell) if world.is_first else Silence()
+    keep = settings.keep_checkpoints
+    recorder: Recorder = Scribe(folder, keep, tell) if world.is_first else Silence(folder, keep)
     if settings.tensorboard and world.is_first:
         recorder = Board(recorder, folder.path)
     try:
@@ -75,12 +77,14 @@ def _assemble(
     optimizer = Optimizer(model, make_rule(settings.optimizer, settings.momentum, settings.weight_decay))
     strategy = make_strategy(settings, world)
     strategy.setup(model, optimizer, group)
+    grid = strategy.grid if isinstance(strategy, ModelParallel) else make_grid(group, 1)
     schedule = make_schedule(settings, task.order.num_batches)
-    shares, caps = parse_shares(settings.shares, group.size), parse_caps(settings.token_caps, group.size)
+    size = grid.column.size
+    shares, caps = parse_shares(settings.shares, size), parse_caps(settings.token_caps, size)
     balance = Balance(settings.balance, task.order, shares, caps)
     slowdown = parse_slowdown(settings.slowdown, group.size)
     parts = (schedule, balance, slowdown, recorder, signalled, device)
-    return Loop(task, settings, group, strategy, model, optimizer, *parts)
+    return Loop(task, settings, group, grid, strategy, model, optimizer, *parts)
 
 
 def make_schedule(settings: TrainSettings, num_batches: int) -> Schedule:
@@ -128,7 +132,9 @@ def _plan(loop: Loop) -> dict[str, Any]:
         "total_steps": min(total, limit) if limit else total,
         "rows": loop.task.order.num_rows,
         "workers": loop.group.size,
+        "alike": loop.grid.row.size == 1,
         "balance": loop.settings.balance,
+        "can_balance": strategy_name(loop.settings, loop.group.size) in BALANCED,
     }
 
 

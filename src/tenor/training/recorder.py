@@ -1,15 +1,16 @@
-"""What the loop tells the outside: rank 0 writes, the others keep silent."""
+"""What the loop tells the outside: rank 0 writes, the others keep silent and save their part of a checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable
 from typing import Any, Protocol
 
-import torch
 from torch import Tensor
 
 from tenor.errors import TrainingError
-from tenor.training.checkpoint import Checkpoint, save_checkpoint
+from tenor.training.checkpoint import Checkpoint, are_finite, save_checkpoint
+from tenor.training.groups import Group
 from tenor.training.run_folder import RunFolder
 
 Tell = Callable[[dict[str, Any]], None]
@@ -18,7 +19,8 @@ Tell = Callable[[dict[str, Any]], None]
 class Recorder(Protocol):
     def log(self, event: dict[str, Any]) -> None: ...
 
-    def save(self, make: Callable[[], Checkpoint]) -> None: ...
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
+        """Save a checkpoint together with the ranks of the row, each its part."""
 
     def save_model(self, weights: dict[str, Tensor]) -> None: ...
 
@@ -26,11 +28,15 @@ class Recorder(Protocol):
 class Silence:
     """The recorder of every rank but the first."""
 
+    def __init__(self, folder: RunFolder, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
     def log(self, event: dict[str, Any]) -> None:
         pass
 
-    def save(self, make: Callable[[], Checkpoint]) -> None:
-        pass
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the first rank tells
+            save_checkpoint(self.folder.checkpoints, make(), self.keep, row)
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
         pass
@@ -46,15 +52,11 @@ class Scribe:
         self.folder.log(event)
         self.tell(event)
 
-    def save(self, make: Callable[[], Checkpoint]) -> None:
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
         """A disk that is full loses this checkpoint, not the run: the previous one stays."""
-        checkpoint = make()
-        if not are_finite(checkpoint.tensors):
-            self.tell({"event": "warning", "message": "weights are not finite: not saved; the previous ones are kept"})
-            return
         try:
-            save_checkpoint(self.folder.checkpoints, checkpoint, self.keep)
-        except OSError as error:
+            save_checkpoint(self.folder.checkpoints, make(), self.keep, row)
+        except (OSError, ValueError) as error:
             self.tell({"event": "warning", "message": f"checkpoint not saved: {error}; the previous one is kept"})
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
@@ -63,7 +65,3 @@ class Scribe:
                 "the weights are not finite", where=self.folder.path, remedy="lower --lr, or set --clip"
             )
         self.folder.save_model(weights)
-
-
-def are_finite(tensors: Mapping[str, Tensor]) -> bool:
-    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values())

@@ -21,7 +21,7 @@ CHECKPOINTS = "checkpoints"
 
 
 class RunFolder:
-    """Only rank 0 writes here; every rank may read."""
+    """Only rank 0 writes here, but for parts of checkpoints; every rank may read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

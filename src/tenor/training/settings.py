@@ -25,7 +25,7 @@ class TrainSettings:
 
     epochs: int = setting(3, "Passes over the training rows.")
     batch_size: int = setting(64, "The global batch: rows in one step, over all workers.")
-    accumulate: int = setting(1, "Micro-batches in which each worker computes its part of a batch, to save memory.")
+    accumulate: int = setting(0, "Micro-batches of each worker's part of a batch; 0: 1, with model parallelism more.")
     optimizer: str = setting("adam", "Update rule.", ("adam", "sgd", "adagrad"))
     lr: float = setting(2e-3, "Peak learning rate, chosen for --reference-batch where that is given.")
     momentum: float = setting(0.9, "Momentum of sgd.")
@@ -48,8 +48,11 @@ class TrainSettings:
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
     strategy: str = setting(
-        "auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild")
+        "auto",
+        "How workers agree.",
+        ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "model-parallel", "hybrid"),
     )
+    model_parallel: int = setting(2, "Workers that share one model, with hybrid.")
     sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
@@ -80,13 +83,13 @@ class TrainSettings:
             "layers",
             "epochs",
             "batch_size",
-            "accumulate",
             "lr",
             "keep_checkpoints",
             "checkpoint_steps",
             "timeout",
             "sync_every",
             "outer_lr",
+            "model_parallel",
         )
         for name in positive:
             if not getattr(self, name) > 0:
@@ -94,6 +97,8 @@ class TrainSettings:
         for name in ("dropout", "word_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
+        if self.accumulate < 0:
+            raise _wrong("accumulate", self.accumulate, "give 0 or a positive whole number")
         if not 0.0 < self.top_k <= 1.0:
             raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
         parse_mode(self.balance)

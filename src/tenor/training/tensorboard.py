@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from tenor.training.checkpoint import Checkpoint
+from tenor.training.groups import Group
 from tenor.training.recorder import Recorder
 
 FOLDER = "tensorboard"
@@ -32,8 +33,8 @@ class Board:
         if event["event"] != "step":
             self.writer.flush()
 
-    def save(self, make: Callable[[], Checkpoint]) -> None:
-        self.inner.save(make)
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
+        self.inner.save(make, row)
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
         self.inner.save_model(weights)

@@ -22,6 +22,14 @@ class Group(Protocol):
     def gather(self, values: Tensor) -> Tensor:
         """Every rank's 1-D values, one after another; the ranks may have different numbers of them."""
 
+    def start_send(self, tensor: Tensor, to: int, tag: int) -> Pending:
+        """Begin to send to one rank, which receives a tensor of the same size with the same tag."""
+
+    def start_receive(self, tensor: Tensor, source: int, tag: int) -> Pending: ...
+
+    def split(self, colour: int) -> Group:
+        """The group of those ranks that name the same colour, in the same order; every rank calls it."""
+
     def close(self) -> None: ...
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 from datetime import timedelta
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -25,17 +27,40 @@ class CollectiveGroup:
             os.environ["GLOO_SOCKET_IFNAME"] = loopback_interface()
         # torchrun's agent holds the store already, so its workers must not open one of their own
         method = "env://" if world.launcher == "torchrun" else world.rendezvous
-        limit = timedelta(seconds=timeout)
+        self.limit = timedelta(seconds=timeout)
+        self.handle: dist.ProcessGroup | None = None  # everybody
         try:
-            dist.init_process_group(backend, method, limit, world_size=world.size, rank=world.rank)
+            dist.init_process_group(backend, method, self.limit, world_size=world.size, rank=world.rank)
         except (RuntimeError, ValueError) as error:
             raise lost(error) from error
 
     def start_sum(self, tensor: Tensor) -> Pending:
         try:
-            return _Work(dist.all_reduce(tensor, async_op=True))
+            return _Work(dist.all_reduce(tensor, group=self.handle, async_op=True))
         except RuntimeError as error:
             raise lost(error) from error
+
+    def start_send(self, tensor: Tensor, to: int, tag: int) -> Pending:
+        try:
+            return _Work(dist.isend(tensor, group=self.handle, tag=tag, group_dst=to))
+        except RuntimeError as error:
+            raise lost(error) from error
+
+    def start_receive(self, tensor: Tensor, source: int, tag: int) -> Pending:
+        try:
+            return _Work(dist.irecv(tensor, group=self.handle, tag=tag, group_src=source))
+        except RuntimeError as error:
+            raise lost(error) from error
+
+    def split(self, colour: int) -> Self:
+        part = copy.copy(self)
+        colours = self.gather(torch.tensor([colour])).tolist()
+        for one in sorted(set(colours)):  # every rank has to make every group
+            ranks = [rank for rank, other in enumerate(colours) if other == one]
+            handle = dist.new_group(ranks, self.limit)
+            if one == colour:
+                part.handle, part.rank, part.size = handle, ranks.index(self.rank), len(ranks)
+        return part
 
     def gather(self, values: Tensor) -> Tensor:
         return gather_by_sums(self, values.to(self.device)).cpu()
@@ -45,7 +70,8 @@ class CollectiveGroup:
 
 
 class _Work:
-    def __init__(self, work: Pending) -> None:
+    def __init__(self, work: Pending | None) -> None:
+        assert work is not None, "this rank is not of the group"
         self.work = work
 
     def wait(self) -> None:

@@ -44,11 +44,28 @@ class MemoryGroup(CollectiveGroup):
     def __init__(self, world: World, timeout: float) -> None:
         super().__init__(world, "gloo", timeout)
         self.timeout = timeout
-        memory = self._map()
-        counters, slots = 2 * LINE * self.size, memory[2 * LINE * self.size :]
-        table = np.frombuffer(memory[:counters], np.uint64).reshape(2, self.size, LINE // 8)
+        self.handles = {pid: os.pidfd_open(pid) for pid in self._tell(os.getpid())}
+        self._share()
+
+    def split(self, colour: int) -> MemoryGroup:
+        part = super().split(colour)
+        part._share()
+        return part
+
+    def _tell(self, number: int) -> list[int]:
+        """Every rank's number, over gloo."""
+        table = torch.zeros(self.size, dtype=torch.int64)
+        table[self.rank] = number
+        super().start_sum(table).wait()
+        numbers: list[int] = table.tolist()
+        return numbers
+
+    def _share(self) -> None:
+        self.pids = self._tell(os.getpid())
+        memory, start = self._map(), 2 * LINE * self.size
+        table = np.frombuffer(memory[:start], np.uint64).reshape(2, self.size, LINE // 8)
         self.written, self.read = table[0, :, 0], table[1, :, 0]  # pieces so far, by rank
-        self.slots = torch.frombuffer(slots, dtype=torch.uint8).view(self.size, SLOTS, PIECE)
+        self.slots = torch.frombuffer(memory[start:], dtype=torch.uint8).view(self.size, SLOTS, PIECE)
         self.num_begun = self.num_ended = 0
         self.open: deque[Tensor] = deque()  # pieces begun and not yet summed
 
@@ -58,13 +75,10 @@ class MemoryGroup(CollectiveGroup):
         own = os.memfd_create("tenor") if self.rank == 0 else -1
         if self.rank == 0:
             os.ftruncate(own, size)
-        table = torch.zeros(self.size, 2, dtype=torch.int64)
-        table[self.rank] = torch.tensor([os.getpid(), own])
-        super().start_sum(table).wait()
-        self.peers = [os.pidfd_open(pid) for pid in table[:, 0].tolist()]
-        file = own if self.rank == 0 else os.open("/proc/{}/fd/{}".format(*table[0].tolist()), os.O_RDWR)
+        first = self._tell(own)[0]
+        file = own if self.rank == 0 else os.open(f"/proc/{self.pids[0]}/fd/{first}", os.O_RDWR)
         memory = memoryview(mmap.mmap(file, size))
-        super().start_sum(torch.zeros(1)).wait()  # by now all have opened it
+        self._tell(0)  # by now all have opened it
         os.close(file)
         return memory
 
@@ -88,8 +102,8 @@ class MemoryGroup(CollectiveGroup):
     def end_oldest(self) -> None:
         piece, number = self.open.popleft(), self.num_ended
         self._wait(self.written, number + 1)
-        torch.add(self._slot(0, number, piece), self._slot(1, number, piece), out=piece)
-        for rank in range(2, self.size):
+        piece.copy_(self._slot(0, number, piece))
+        for rank in range(1, self.size):
             piece.add_(self._slot(rank, number, piece))
         self.num_ended += 1
         self.read[self.rank] = self.num_ended
@@ -111,15 +125,16 @@ class MemoryGroup(CollectiveGroup):
             time.sleep(min(PATIENCE * (now - began), SECONDS_BETWEEN_CHECKS))
 
     def _check(self, seconds: float) -> None:
-        gone, _, _ = select.select(self.peers, [], [], 0)
+        gone, _, _ = select.select(list(self.handles.values()), [], [], 0)
         if gone:
-            raise WorkerError(f"worker {self.peers.index(gone[0])} is gone", remedy="see how it failed")
+            rank = list(self.handles.values()).index(gone[0])
+            raise WorkerError(f"worker {rank} is gone", remedy="see how it failed")
         if seconds > self.timeout:
             raise lost(TimeoutError(f"no answer in {self.timeout:g} seconds"))
 
     def close(self) -> None:
-        for peer in self.peers:
-            os.close(peer)
+        for handle in self.handles.values():
+            os.close(handle)
         super().close()
 
 

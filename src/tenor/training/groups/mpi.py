@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from torch import Tensor
@@ -36,6 +37,18 @@ class MpiGroup:
 
     def gather(self, values: Tensor) -> Tensor:
         return gather_by_sums(self, values)
+
+    def start_send(self, tensor: Tensor, to: int, tag: int) -> Pending:
+        return _Request(self.communicator.Isend(tensor.numpy(), to, tag), tensor)
+
+    def start_receive(self, tensor: Tensor, source: int, tag: int) -> Pending:
+        return _Request(self.communicator.Irecv(tensor.numpy(), source, tag), tensor)
+
+    def split(self, colour: int) -> MpiGroup:
+        part = copy.copy(self)
+        part.communicator = self.communicator.Split(colour, self.rank)
+        part.rank, part.size = part.communicator.rank, part.communicator.size
+        return part
 
     def close(self) -> None:
         self.communicator.Barrier()

@@ -12,6 +12,7 @@ from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.diloco import DiLoCo
 from tenor.training.strategies.hogwild import Hogwild, shared_memory
 from tenor.training.strategies.local_sgd import LocalSGD
+from tenor.training.strategies.model_parallel import ModelParallel, check_depth
 from tenor.training.strategies.single import Single
 from tenor.world import World
 
@@ -21,19 +22,25 @@ STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
     "local-sgd": lambda settings, world: LocalSGD(settings.sync_every),
     "diloco": lambda settings, world: DiLoCo(settings.sync_every, settings.outer_lr, settings.outer_momentum),
     "hogwild": lambda settings, world: Hogwild(settings.sync_every, shared_memory(world)),
+    "model-parallel": lambda settings, world: ModelParallel(world.size),
+    "hybrid": lambda settings, world: ModelParallel(check_depth(settings.model_parallel, world.size)),
 }
-IN_STEP = ("single", "allreduce")  # those whose workers agree in every step
+BALANCED = ("single", "allreduce")  # those whose workers do the same work and agree in every step
+SPLIT = ("model-parallel", "hybrid")
 
 __all__ = [
+    "BALANCED",
     "STRATEGIES",
     "AllReduce",
     "DiLoCo",
     "Hogwild",
     "LocalSGD",
+    "ModelParallel",
     "Single",
     "Strategy",
     "SyncStats",
     "make_strategy",
+    "strategy_name",
 ]
 
 
@@ -41,17 +48,24 @@ def _compression(settings: TrainSettings) -> Compression:
     return make_compression(settings.compress, settings.top_k, settings.batch_size)
 
 
+def strategy_name(settings: TrainSettings, size: int) -> str:
+    """`auto` is `single` for one worker and `allreduce` for more."""
+    if settings.strategy != "auto":
+        return settings.strategy
+    return "allreduce" if size > 1 else "single"
+
+
 def make_strategy(settings: TrainSettings, world: World) -> Strategy:
-    """The strategy that the settings name; `auto` is `single` for one worker and `allreduce` for more."""
-    name, size = settings.strategy, world.size
-    if name == "auto":
-        name = "allreduce" if size > 1 else "single"
+    """The strategy that the settings name."""
+    name, size = strategy_name(settings, world.size), world.size
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
     if settings.compress != "none" and name != "allreduce":
         remedy = "use --strategy allreduce with two workers or more, or leave --compress away"
         raise UsageError(f"--compress {settings.compress} with --strategy {name}", remedy=remedy)
-    if name not in IN_STEP and settings.balance != "off":
+    if name not in BALANCED and settings.balance != "off":
         remedy = f"use --strategy allreduce, or fixed --shares with {name}"
-        raise UsageError(f"--balance {settings.balance} with --strategy {name}, whose workers go apart", remedy=remedy)
+        raise UsageError(f"--balance {settings.balance} with --strategy {name}", remedy=remedy)
+    if name in SPLIT and settings.precision == "bf16":
+        raise UsageError(f"--precision bf16 with --strategy {name}", remedy="use --precision fp32")
     return STRATEGIES[name](settings, world)

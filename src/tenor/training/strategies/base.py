@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from torch import Tensor, nn
@@ -21,10 +21,10 @@ class SyncStats:
     bytes_sent: int = 0
     wait_seconds: float = 0.0
     bytes_saved: int = 0  # that compression kept from being sent
+    inside_seconds: float = 0.0  # of the waiting, what lay within computing
 
     def __add__(self, other: SyncStats) -> SyncStats:
-        saved = self.bytes_saved + other.bytes_saved
-        return SyncStats(self.bytes_sent + other.bytes_sent, self.wait_seconds + other.wait_seconds, saved)
+        return SyncStats(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 class Strategy(Protocol):
@@ -82,10 +82,7 @@ def backpropagate(
 ) -> tuple[float, float]:
     """The gradient of the *sum* of losses, left in place; an empty share leaves zeros. Micro-batches add up; with the
     last of them gradients become whole, so `before_last` is called before it."""
-    optimizer.zero_gradients()
-    for table in optimizer.tables.values():
-        assert batch.rows is not None
-        table.focus(batch.rows)
+    begin_gradients(optimizer, batch)
     if len(batch) == 0:
         return 0.0, 0.0
     losses, weights, pieces = 0.0, 0.0, list(batch.pieces()) if batch.num_pieces > 1 else [batch]
@@ -96,6 +93,14 @@ def backpropagate(
         loss.backward()
         losses, weights = losses + float(loss.detach()), weights + float(weight)
     return losses, weights
+
+
+def begin_gradients(optimizer: Optimizer, batch: Batch) -> None:
+    """Forget those of the step before, and lift the rows of tables that this step touches."""
+    optimizer.zero_gradients()
+    for table in optimizer.tables.values():
+        assert batch.rows is not None
+        table.focus(batch.rows)
 
 
 def divide_gradients(optimizer: Optimizer, weight: float) -> None:
