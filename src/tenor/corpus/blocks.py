@@ -22,7 +22,7 @@ def line_blocks(stream: BinaryIO, start: int = 0, end: int | None = None) -> Ite
     buffer, held = bytearray(), 0  # the start of a line waits for its end
     while True:
         if len(buffer) < held + BLOCK:
-            buffer = buffer[:held] + bytearray(BLOCK)
+            buffer = buffer[:held] + bytearray(2 * BLOCK)
         size = held + left.read_into(memoryview(buffer)[held : held + BLOCK])
         if size == held:
             break
