@@ -12,13 +12,13 @@ import numpy as np
 
 from tenor.corpus.compiled import inlined
 from tenor.corpus.wide import WIDE, count_leading_zeros, count_zeros, load8, prefetch, text_masks
-from tenor.preparation.lookup import BATCH, K1, K2, LONG, U0, U1, U2, U8, U32, U56, finalise
+from tenor.preparation.lookup import BATCH, K1, K2, LONG, U0, U1, U2, U3, U8, U32, U56, finalise, note
 
 MARGIN = WIDE + 16  # bytes after a position that must be there to read
 ROOM = WIDE // 2  # words that one step can find
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HALF = np.uint64(0x7FFFFFFFFFFFFFFF)
-_U3, _U63 = np.uint64(3), np.uint64(63)
+_U63 = np.uint64(63)
 _SMALL = np.uint64(0x2020202020202020)  # makes ASCII letters small and leaves digits as they are
 
 
@@ -29,10 +29,7 @@ def gather(
     end: Any,
     digits: Any,  # all bits set where digits are word characters, none where they are separators
     words: Any,
-    keys: Any,
-    checks: Any,
-    spreads: Any,
-    places: Any,  # 256 · position + bytes
+    gathered: Any,  # (4 · BATCH,): key, check, hash, and 256 · position + bytes of each word
     slots: Any,  # of the word table, where they will be looked up
 ) -> Any:
     """(position, words): gathers plain words from `at`, the start of a word or a separator, up to `end`.
@@ -60,10 +57,8 @@ def gather(
             size = count_zeros(~(word >> np.uint64(start)))
             word &= word + (word & (U0 - word))  # without its lowest run of ones
             first = at + start
-            place = np.uint64(words)  # no sign, so no look at it
-            places[place] = (np.uint64(first) << U8) | np.uint64(size)
-            keys[place], checks[place], spread = word_key(data, first, size)
-            spreads[place] = spread
+            key, check, spread = word_key(data, first, size)
+            note(gathered, words, key, check, spread, (np.uint64(first) << U8) | np.uint64(size))
             prefetch(slots, np.int64(U2 * (spread & mask)))
             words += 1
         at += whole
@@ -85,7 +80,7 @@ def word_key(data: Any, first: Any, size: Any) -> Any:
     short = low | (length << U56)
     spread = low * K1
     spread = ((spread ^ (spread >> U32)) ^ high) * K1 + length
-    is_long = U0 - (length >> _U3)  # all bits or none, instead of a branch that is often guessed wrong
+    is_long = U0 - (length >> U3)  # all bits or none, instead of a branch that is often guessed wrong
     is_short = ~is_long
     spread = finalise((spread & is_long) | (short & is_short))
     key = ((spread | LONG) & is_long) | (short & is_short)

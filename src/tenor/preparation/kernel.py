@@ -22,6 +22,9 @@ from tenor.preparation.lookup import (
     MAX_WORD_BYTES,
     U0,
     U1,
+    U2,
+    U3,
+    U4,
     U8,
     U29,
     U32,
@@ -29,6 +32,7 @@ from tenor.preparation.lookup import (
     U64,
     finalise,
     insert,
+    note,
     probe,
 )
 
@@ -108,10 +112,7 @@ def settle(
     words: Any,  # how many
     data: Any,
     lowered: Any,
-    places: Any,  # 256 · position + bytes, in `lowered` where the highest bit is set
-    keys: Any,
-    checks: Any,
-    spreads: Any,
+    gathered: Any,  # key, check, hash and place of each: 256 · position + bytes, in `lowered` if the highest bit is set
     slots: Any,
     arena: Any,
     starts: Any,
@@ -130,17 +131,18 @@ def settle(
     """
     lane_a, lane_b, count = row[0], row[1], row[2]
     for word in range(words):
-        spread = spreads[word]
-        slot, number = probe(keys[word], checks[word], spread, slots)
+        at = U4 * np.uint64(word)
+        key, check, spread = gathered[at], gathered[at + U1], gathered[at + U2]
+        slot, number = probe(key, check, spread, slots)
         if number < 0 and not frozen:
-            place = places[word]
+            place = gathered[at + U3]
             size = np.int64(place & _U255)
             first = np.int64((place & ~_LOWERED) >> U8)
             if place & _LOWERED:
                 held = lowered[first : first + size]
             else:
                 held = data[first : first + size] | np.uint8(32)
-            number = insert(slot, keys[word], checks[word], held, size, slots, arena, starts, used)
+            number = insert(slot, key, check, held, size, slots, arena, starts, used)
         if number >= stop_words or number < 0:
             lane_a = ((lane_a ^ spread) * K2) ^ (lane_a >> U29)
             lane_b = (lane_b + spread) * K1
@@ -177,8 +179,7 @@ def tokenise(
 ) -> Any:
     """Tokenise rows from `first_row` on; the row before which the word table must grow, or the number of rows."""
     lowered = np.empty(BATCH * MAX_WORD_BYTES + 8, np.uint8)
-    keys, checks, spreads = np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64)
-    places, sums = np.empty(BATCH, np.uint64), np.empty(3, np.uint64)
+    gathered, sums = np.empty(4 * BATCH, np.uint64), np.empty(3, np.uint64)
     digits = U0 - np.uint64(fold[48] != 0)
     rows = offsets.shape[0] - 1
     written = filled[0]
@@ -201,13 +202,13 @@ def tokenise(
             if size == 0:
                 if words > BATCH - ROOM - 2:
                     written = settle(
-                        words, data, lowered, places, keys, checks, spreads, slots, arena, starts, used, frozen,
+                        words, data, lowered, gathered, slots, arena, starts, used, frozen,
                         stop_words, tokens, written, max_length - (written - begun), sums,
                     )  # fmt: skip
                     words, base = 0, 0
                 if at < end and data[at] < 0x80:
                     before = at
-                    at, words = gather(data, at, end, digits, words, keys, checks, spreads, places, slots)
+                    at, words = gather(data, at, end, digits, words, gathered, slots)
                     if at > before:
                         mark = np.int64(0)
                         continue
@@ -294,8 +295,7 @@ def tokenise(
                         spread = finalise((spread ^ packed) * K1 + np.uint64(size))
                         key = spread | LONG
                         check = ((twin + packed) * K2) >> U32
-                    keys[words], checks[words], spreads[words] = key, check, spread
-                    places[words] = _LOWERED | np.uint64(base << 8 | size)
+                    note(gathered, words, key, check, spread, _LOWERED | np.uint64(base << 8 | size))
                     base += size
                     words += 1
                     size = 0
@@ -317,7 +317,7 @@ def tokenise(
             written = begun
         else:
             written = settle(
-                words, data, lowered, places, keys, checks, spreads, slots, arena, starts, used, frozen,
+                words, data, lowered, gathered, slots, arena, starts, used, frozen,
                 stop_words, tokens, written, max_length - (written - begun), sums,
             )  # fmt: skip
         status[row] = SLOW if slow else DONE

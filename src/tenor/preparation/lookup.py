@@ -16,7 +16,8 @@ from tenor.corpus.compiled import inlined
 MAX_WORD_BYTES = 64  # a longer word is cut before the character that does not fit
 BATCH = 256  # words gathered before they are looked up
 
-U0, U1, U2, U7, U8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7), np.uint64(8)
+U0, U1, U2, U3, U4 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+U7, U8 = np.uint64(7), np.uint64(8)
 U29, U32, U33 = np.uint64(29), np.uint64(32), np.uint64(33)
 U56, U64 = np.uint64(56), np.uint64(64)
 LONG = np.uint64(1 << 63)
@@ -65,3 +66,13 @@ def insert(at: Any, key: Any, check: Any, word: Any, size: Any, slots: Any, aren
     starts[added + 1] = first + size
     used[0], used[1] = added + 1, first + size
     return added
+
+
+@inlined
+def note(gathered: Any, words: Any, key: Any, check: Any, spread: Any, place: Any) -> None:
+    """Put a word behind those gathered before it; one array, because every further one costs the loop registers."""
+    at = U4 * np.uint64(words)  # no sign, so no look at it
+    gathered[at] = key
+    gathered[at + U1] = check
+    gathered[at + U2] = spread
+    gathered[at + U3] = place
