@@ -21,6 +21,7 @@ from tenor.errors import CorpusError
 
 COLUMNS = Columns("text", "rating", "title")
 CELL = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), max_size=12)
+LONG = st.tuples(CELL, st.integers(0, 30)).map(lambda pair: pair[0] * pair[1])
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | CELL,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(CELL, inner, max_size=3),
@@ -29,7 +30,7 @@ VALUE = st.recursive(
 
 
 @given(
-    st.lists(st.tuples(CELL, CELL | st.none(), st.integers(0, 9), st.dictionaries(CELL, VALUE)), max_size=6),
+    st.lists(st.tuples(CELL | LONG, CELL | st.none(), st.integers(0, 9), st.dictionaries(CELL, VALUE)), max_size=6),
     st.booleans(),
 )
 def test_json_lines_as_python_reads_them(
@@ -49,6 +50,21 @@ def test_any_bytes_are_rows_or_rejects(data: bytes) -> None:
     lines = [line for line in data.removeprefix(blocks.BOM).split(b"\n") if line.strip(b" \t\r")]
     batches = list(jsonlines.read(io.BytesIO(data), COLUMNS))
     assert sum(batch.rows.num_rows + len(batch.rejects) for batch in batches) == len(lines)
+
+
+ESCAPES = st.lists(
+    st.sampled_from(["\\", '"', "\\u", "00e9", "d83d", "\\ude00", "\\n", "\t", "é", "x" * 40]), max_size=9
+)
+
+
+@given(st.lists(ESCAPES.map("".join), max_size=4))
+def test_strings_with_escapes_are_judged_as_python_judges_them(texts: list[str]) -> None:
+    lines = [f'{{"text": "{text}", "rating": 5}}\n'.encode() for text in texts]
+    filler = b'{"text": "y", "rating": 1}\n' * 4  # so that those before it are read many bytes at a time
+    [batch] = jsonlines.read(io.BytesIO(b"".join(lines) + filler), COLUMNS)
+    found: dict[int, object] = {row["line"]: (row["text"], row["rating"]) for row in batch.rows.to_pylist()}
+    found |= {reject.line: reject.reason for reject in batch.rejects}
+    assert [found[n + 1] for n in range(len(lines))] == [jsonlines.read_line(line, COLUMNS) for line in lines]
 
 
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6), st.sampled_from(",\t;"))

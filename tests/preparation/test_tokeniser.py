@@ -12,12 +12,24 @@ from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.words import unpack
 
 
+FILLER = "x " * 100  # after the texts, so that they are not the last bytes, which are read one by one
+
+
 def tokens(texts: list[str], **options: object) -> list[list[str]]:
+    """The words of each text, read both many bytes at a time and one by one."""
+    found, hashes = _tokens([*texts, FILLER], **options)
+    again, same = _tokens(texts, **options)
+    assert found[:-1] == again and hashes[:-1] == same
+    return again
+
+
+def _tokens(texts: list[str], **options: object) -> tuple[list[list[str]], list[list[int]]]:
     tokeniser = Tokeniser.counting(TokeniserSettings(**options))  # type: ignore[arg-type]
     found = tokeniser(pa.array(texts, pa.large_string()))
     words = [word.decode() for word in unpack(*tokeniser.table.contents())]
     ids, ends = found.ids.tolist(), found.lengths.cumsum().tolist()
-    return [[words[i] for i in ids[b - n : b]] for b, n in zip(ends, found.lengths.tolist(), strict=True)]
+    rows = [[words[i] for i in ids[b - n : b]] for b, n in zip(ends, found.lengths.tolist(), strict=True)]
+    return rows, found.hashes.tolist()
 
 
 @pytest.mark.parametrize(
@@ -76,8 +88,13 @@ PIECES = st.sampled_from(
         "\ufeff",
     ]
 )
+ASCII = st.text("aZz09 .@[`{/:'!&", max_size=300)
+WORDS = st.lists(st.integers(1, 70).map(lambda size: ("Ab1" * 24)[:size]), max_size=40).map(" ".join)
 TEXT = st.one_of(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.lists(PIECES, max_size=20).map("".join)
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.lists(PIECES, max_size=20).map("".join),
+    ASCII,
+    WORDS,
 )
 
 

@@ -102,13 +102,16 @@ def _polars(source: Path, out: Path) -> Timed:
     import polars as pl
 
     ready, spent = time.perf_counter(), _spent()
-    frame = pl.read_ndjson(source).with_row_index("row")
+    # Lazy and streaming where it pays, rows flat beside their lengths: of the ways tried, the fastest.
     pattern = r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|[!?]"
-    words = frame.select("row", word=pl.col("reviewText").str.to_lowercase().str.extract_all(pattern)).explode("word")
+    cut = pl.col("reviewText").str.to_lowercase().str.extract_all(pattern).alias("word")
+    lists = pl.scan_ndjson(source).select(cut).collect(engine="streaming")
+    words = lists.explode("word").lazy()
     counts = words.group_by("word").len().sort(["len", "word"], descending=[True, False]).head(_TOP - 2)
-    numbers = counts.select("word").with_row_index("id", offset=2)
-    ids = words.join(numbers, on="word", how="left", maintain_order="left").with_columns(pl.col("id").fill_null(1))
-    ids.group_by("row", maintain_order=True).agg("id").write_parquet(out.with_suffix(".parquet"))
+    numbers = counts.select("word").collect(engine="streaming").with_row_index("id", offset=2).lazy()
+    ids = words.join(numbers, on="word", how="left", maintain_order="left").select(pl.col("id").fill_null(1))
+    ids.collect().write_parquet(out.with_suffix(".parquet"), compression="uncompressed")
+    lists.select(pl.col("word").list.len()).write_parquet(out.with_suffix(".lengths"), compression="uncompressed")
     return ready - began, time.perf_counter() - ready, spent
 
 

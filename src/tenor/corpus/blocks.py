@@ -3,37 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from tenor.corpus.compiled import compiled
 
 BLOCK = 2 << 20
 MAX_LINE = 16 << 20  # a longer line is refused: no review is that long, and memory must stay bounded
 BOM = b"\xef\xbb\xbf"
 
 
-def line_blocks(stream: BinaryIO, start: int = 0, end: int | None = None) -> Iterator[bytes | None]:
+def line_blocks(stream: BinaryIO, start: int = 0, end: int | None = None) -> Iterator[memoryview | None]:
     """Blocks of whole lines (each ends in a newline) that begin in [start, end); None stands for an overlong line.
 
-    Only a newline ends a line. A line belongs to the range in which it begins, so ranges share nothing.
+    Only a newline ends a line. A line belongs to the range in which it begins, so ranges share nothing. A block lies in
+    memory that the next one takes over: what is to be kept must be copied.
     """
     left = _Left(stream, start, end)
-    carry = b""
+    buffer, held = bytearray(), 0  # the start of a line waits for its end
     while True:
-        block = left.read()
-        if not block:
+        if len(buffer) < held + BLOCK:
+            buffer = buffer[:held] + bytearray(2 * BLOCK)
+        size = held + left.read_into(memoryview(buffer)[held : held + BLOCK])
+        if size == held:
             break
-        data = carry + block if carry else block
-        cut = data.rfind(b"\n") + 1
-        if cut == 0 and len(data) > MAX_LINE:
+        cut = buffer.rfind(b"\n", held, size) + 1
+        if cut == 0 and size > MAX_LINE:
             yield None
             left.skip_line()
-            carry = b""
+            held = 0
             continue
         if cut:
-            yield data[:cut]
-        carry = data[cut:]
-    if carry:
-        carry = _finish_line(stream, carry) if end is not None else carry
-        yield None if len(carry) > MAX_LINE else (carry if carry.endswith(b"\n") else carry + b"\n")
+            yield memoryview(buffer)[:cut]
+        buffer[: size - cut] = buffer[cut:size]
+        held = size - cut
+    if held:
+        last = _finish_line(stream, bytes(buffer[:held])) if end is not None else bytes(buffer[:held])
+        yield None if len(last) > MAX_LINE else memoryview(bytearray(last if last.endswith(b"\n") else last + b"\n"))
+
+
+@compiled
+def count_lines(data: Any) -> Any:
+    """How many newlines there are."""
+    lines = 0
+    for byte in data:
+        lines += byte == 10
+    return lines
 
 
 class _Left:
@@ -49,23 +63,28 @@ class _Left:
                 self.left += 1
             self.skip_line()
         else:
-            first = self.read(3)
-            self._held = first.removeprefix(BOM) if first == BOM else first
+            first = self._read(len(BOM))
+            self._held = b"" if first == BOM else first
 
-    def read(self, size: int = BLOCK) -> bytes:
+    def read_into(self, place: memoryview) -> int:
+        """Fill `place` from its start; how many bytes there were, 0 at the end."""
         if self._held:
-            held, self._held = self._held, b""
-            return held + self.read(size)
+            size = min(len(self._held), len(place))
+            place[:size], self._held = self._held[:size], self._held[size:]
+            return size
+        size = len(place) if self.left is None else min(len(place), self.left)
+        count = self.stream.readinto(place[:size]) if size > 0 else 0  # type: ignore[attr-defined]
         if self.left is not None:
-            size = min(size, self.left)
-        data = self.stream.read(size) if size > 0 else b""
-        if self.left is not None:
-            self.left -= len(data)
-        return data
+            self.left -= count
+        return count
+
+    def _read(self, size: int) -> bytes:
+        place = bytearray(size)
+        return bytes(place[: self.read_into(memoryview(place))])
 
     def skip_line(self) -> None:
         """Go on after the next newline, or to the end."""
-        while data := self.read():
+        while data := self._read(BLOCK):
             at = data.find(b"\n")
             if at >= 0:
                 self._held = data[at + 1 :]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
 from tenor.corpus.batch import Batch, Reject, make_batch, refused, string_array
-from tenor.corpus.blocks import line_blocks
+from tenor.corpus.blocks import count_lines, line_blocks
 from tenor.corpus.compiled import compiled
 
 PREFIX = b"__label__"
@@ -25,13 +26,13 @@ def read(stream: BinaryIO, start: int = 0, end: int | None = None) -> Iterator[B
             yield refused(first_line, "line too long")
             first_line += 1
         else:
-            lines = block.count(b"\n")
-            yield _scan(block, lines, first_line)
-            first_line += lines
+            batch = _scan(np.frombuffer(block, np.uint8), first_line)
+            yield batch
+            first_line += batch.lines
 
 
-def _scan(block: bytes, lines: int, first_line: int) -> Batch:
-    data = np.frombuffer(block, np.uint8)
+def _scan(data: npt.NDArray[np.uint8], first_line: int) -> Batch:
+    lines = count_lines(data)
     text, rating = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
     text_offsets, rating_offsets = np.zeros(lines + 1, np.int64), np.zeros(lines + 1, np.int64)
     status = np.empty(lines, np.uint8)

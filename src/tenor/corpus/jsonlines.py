@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tenor.corpus.batch import Batch, Reject, make_batch, refused, string_array
-from tenor.corpus.blocks import line_blocks
+from tenor.corpus.blocks import count_lines, line_blocks
 from tenor.corpus.columns import Columns
 from tenor.corpus.scan_json import OK, SLOW, scan_lines
 
@@ -35,9 +35,9 @@ class Scanner:
         self._keys = np.frombuffer(b"".join(names) or b"\0", np.uint8)
         self._ends = np.cumsum([len(name) for name in names])
 
-    def scan(self, block: bytes, first_line: int) -> Batch:
+    def scan(self, block: memoryview, first_line: int) -> Batch:
         data = np.frombuffer(block, np.uint8)
-        lines = block.count(b"\n")
+        lines = count_lines(data)
         text, rating = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
         text_offsets, rating_offsets = np.empty(lines + 1, np.int64), np.empty(lines + 1, np.int64)
         starts, status = np.empty(lines, np.int64), np.empty(lines, np.uint8)
@@ -48,7 +48,7 @@ class Scanner:
         if not len(slow):
             return make_batch(texts, ratings, numbers, [], lines)
         ends = np.append(starts[1:], len(data))
-        pairs = [(int(n) + first_line, block[starts[n] : ends[n]]) for n in slow]
+        pairs = [(int(n) + first_line, bytes(block[starts[n] : ends[n]])) for n in slow]
         return self._with_slow(texts, ratings, numbers, pairs, lines)
 
     def _with_slow(

@@ -11,25 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import compiled
+from tenor.corpus.compiled import compiled, inlined
+from tenor.corpus.wide import WIDE, copy_bytes, count_zeros, string_mask
 
 OK, BLANK, SLOW = 0, 1, 2
 FIELDS = 3  # text, rating, title
 _MAX_DEPTH = 60
 
 
-@compiled
+@inlined
 def skip_space(data: Any, at: Any) -> Any:
     while data[at] == 32 or data[at] == 9 or data[at] == 13:
         at += 1
     return at
 
 
-@compiled
+@inlined
 def skip_string(data: Any, at: Any) -> Any:
     """(position of the closing quote, whether a backslash was met) of a string whose content starts at `at`."""
     escaped = False
     while True:
+        while at + WIDE <= data.shape[0]:
+            step = count_zeros(string_mask(data, at))
+            at += step
+            if step < WIDE:
+                break
         byte = data[at]
         if byte == 34:
             return at, escaped
@@ -43,7 +49,7 @@ def skip_string(data: Any, at: Any) -> Any:
         at += 1
 
 
-@compiled
+@inlined
 def skip_number(data: Any, at: Any) -> Any:
     """The position after the JSON number at `at`, or -1."""
     if data[at] == 45:
@@ -74,7 +80,7 @@ def skip_number(data: Any, at: Any) -> Any:
     return at
 
 
-@compiled
+@inlined
 def skip_word(data: Any, at: Any) -> Any:
     """The position after true, false or null at `at`, or -1."""
     if data[at] == 116 and data[at + 1] == 114 and data[at + 2] == 117 and data[at + 3] == 101:
@@ -149,7 +155,7 @@ def skip_nested(data: Any, at: Any) -> Any:
         expect_value = True
 
 
-@compiled
+@inlined
 def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> Any:
     """Which of the wanted keys data[first:last] is, or -1."""
     begin = 0
@@ -167,7 +173,7 @@ def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> Any
     return -1
 
 
-@compiled
+@inlined
 def hex4(data: Any, at: Any) -> Any:
     value = np.int64(0)
     for i in range(4):
@@ -182,10 +188,17 @@ def hex4(data: Any, at: Any) -> Any:
     return value
 
 
-@compiled
+@inlined
 def unescape(data: Any, at: Any, end: int, out: Any, to: int) -> Any:
     """Copy a JSON string's content, escapes resolved; the place after it in `out`, -1 for a bad or lone one."""
     while at < end:
+        if at + WIDE <= data.shape[0]:
+            step = min(count_zeros(string_mask(data, at)), end - at)
+            copy_bytes(data, at, out, to, step)
+            at += step
+            to += step
+            if step == WIDE or at == end:
+                continue
         byte = np.int64(data[at])
         if byte != 92:
             out[to] = byte
@@ -243,7 +256,7 @@ def unescape(data: Any, at: Any, end: int, out: Any, to: int) -> Any:
     return to
 
 
-@compiled
+@inlined
 def scan_object(data: Any, at: Any, keys: Any, key_ends: Any, spans: Any) -> Any:
     """The end of the line whose object starts at `at`, -1 if unsure.
 
@@ -305,12 +318,12 @@ def scan_object(data: Any, at: Any, keys: Any, key_ends: Any, spans: Any) -> Any
             return -1
 
 
-@compiled
+@inlined
 def copy_field(data: Any, span: Any, out: Any, to: int) -> Any:
     if span[2] == 2:
         return unescape(data, span[0], span[1], out, to)
     size = span[1] - span[0]
-    out[to : to + size] = data[span[0] : span[1]]
+    copy_bytes(data, span[0], out, to, size)
     return to + size
 
 

@@ -124,3 +124,8 @@ class Guarded:
                 remedy="if it is no mistake, unpack it first",
             )
         return data
+
+    def readinto(self, place: memoryview) -> int:
+        data = self.read(len(place))
+        place[: len(data)] = data
+        return len(data)

@@ -71,9 +71,9 @@ def _plain(stream: BinaryIO, where: str) -> Iterator[pa.Array]:
         if block is None:
             raise CorpusError(f"line {line} is too long", where=where, remedy="give one review a line")
         try:
-            texts = block.decode("utf-8").split("\n")[:-1]
+            texts = str(block, "utf-8").split("\n")[:-1]
         except UnicodeDecodeError as error:
-            line += block[: error.start].count(b"\n")
+            line += bytes(block[: error.start]).count(b"\n")
             raise CorpusError(f"line {line}: invalid UTF-8", where=where, remedy="convert it to UTF-8") from error
         line += len(texts)
         yield pa.array(texts, pa.large_string())

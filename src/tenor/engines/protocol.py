@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from tenor import errors
 from tenor.errors import TenorError, WorkerError
+from tenor.memory import keep_freed_memory
 
 Task = dict[str, Any]
 Done = Callable[[Task], None]
@@ -34,6 +35,7 @@ class Engine(Protocol):
 
 def call(stage: str, task: Task) -> Task:
     """Run one task here."""
+    keep_freed_memory()
     module, _, name = stage.partition(":")
     result: Task = getattr(importlib.import_module(module), name)(task)
     return result

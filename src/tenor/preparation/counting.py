@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.preparation import dedupe, mapping
-from tenor.preparation.ragged import count_rows
+from tenor.preparation.ragged import copy_rows, count_rows
 from tenor.preparation.vocabulary import Vocabulary
 from tenor.preparation.words import WordTable, word_hashes
 from tenor.preparation.workfolder import finished, load, making, part_path, save, save_meta
@@ -25,13 +25,13 @@ def count_piece(task: dict[str, Any]) -> dict[str, Any]:
     path = part_path(task["work"], "counts", task["number"])
     if (known := finished(path)) is not None:
         return known
-    piece = part_path(task["work"], mapping.FOLDER, task["number"])
-    words, starts = load(piece, "words"), load(piece, "word_starts")
+    piece = load(part_path(task["work"], mapping.FOLDER, task["number"]))
+    words, starts = piece["words"], piece["word_starts"]
     counts = np.zeros(len(starts) - 1, np.int64)
     chosen = _flags(task) == SPLITS.index("train")
-    count_rows(load(piece, "ids"), load(piece, "starts"), load(piece, "lengths"), chosen, counts)
+    count_rows(piece["ids"], piece["starts"], piece["lengths"], chosen, counts)
     hashes = word_hashes(words, starts)
-    order = np.argsort(hashes, kind="stable")
+    order = np.argsort(hashes)
     order = order[counts[order] > 0]
     with making(path) as folder:
         save(folder, order=order, hashes=hashes[order], counts=counts[order])
@@ -42,9 +42,9 @@ def _flags(task: dict[str, Any]) -> npt.NDArray[np.uint8]:
     """What became of each row of the piece, from the parts that decided it."""
     flags = []
     for part in range(task["parts"]):
-        folder = part_path(task["work"], dedupe.FOLDER, part)
-        bounds = load(folder, "bounds")
-        flags.append(np.array(load(folder, "flags")[bounds[task["number"]] : bounds[task["number"] + 1]]))
+        rows = load(part_path(task["work"], dedupe.FOLDER, part))
+        first, last = rows["bounds"][task["number"] : task["number"] + 2]
+        flags.append(rows["flags"][first:last])
     return np.concatenate(flags)
 
 
@@ -55,15 +55,16 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
         return known
     table, totals = WordTable(), np.zeros(0, np.int64)
     for piece in range(task["pieces"]):
-        words, starts, counts = _slice(task, piece)
-        ids = table.add(words, starts)
+        packed, starts, counts = _slice(task, piece)
+        ids = table.add(packed, starts)
         if len(table) > len(totals):
             totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
         totals[ids] += counts  # a piece names each word once
     totals = totals[: len(table)]
-    best = most_frequent(table, totals, task["top"])
+    words, counts = most_frequent(table, totals, task["top"])
+    lines = (b"%d\t%s\n" % (count, word) for word, count in zip(words, counts.tolist(), strict=True))
     with making(path) as folder:
-        (folder / "words.tsv").write_bytes(b"".join(b"%d\t%s\n" % (count, word) for word, count in best))
+        (folder / "words.tsv").write_bytes(b"".join(lines))
         return save_meta(folder, {"words": len(table)})
 
 
@@ -71,24 +72,27 @@ def _slice(
     task: dict[str, Any], piece: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The piece's words of this part, packed, and their counts."""
-    counted = part_path(task["work"], "counts", piece)
-    hashes, bits = load(counted, "hashes"), task["bits"]
+    counted = load(part_path(task["work"], "counts", piece))
+    hashes, bits = counted["hashes"], task["bits"]
     low = task["number"] << (64 - bits)
     high = ((task["number"] + 1) << (64 - bits)) - 1
     first = int(np.searchsorted(hashes, np.uint64(low), "left"))
     last = int(np.searchsorted(hashes, np.uint64(high), "right"))
-    order = load(counted, "order")[first:last]
-    folder = part_path(task["work"], mapping.FOLDER, piece)
-    words, starts = load(folder, "words"), load(folder, "word_starts")
+    order = counted["order"][first:last]
+    mapped = load(part_path(task["work"], mapping.FOLDER, piece))
+    words, starts = mapped["words"], mapped["word_starts"]
     lengths = starts[order + 1] - starts[order]
     packed = np.zeros(len(order) + 1, np.int64)
     np.cumsum(lengths, out=packed[1:])
-    within = np.arange(packed[-1]) - np.repeat(packed[:-1], lengths)
-    return words[np.repeat(starts[order], lengths) + within], packed, load(counted, "counts")[first:last]
+    chosen = np.empty(packed[-1], np.uint8)
+    copy_rows(words, starts[order], lengths, chosen)
+    return chosen, packed, counted["counts"][first:last]
 
 
-def most_frequent(table: WordTable, counts: npt.NDArray[np.int64], top: int) -> list[tuple[bytes, int]]:
-    """The `top` words by falling count, ties by the word."""
+def most_frequent(
+    table: WordTable, counts: npt.NDArray[np.int64], top: int
+) -> tuple[list[bytes], npt.NDArray[np.int64]]:
+    """The `top` words by falling count, ties by the word, and their counts."""
     chosen = np.arange(len(table))
     if len(table) > top:
         least = np.partition(counts, len(table) - top)[len(table) - top]
@@ -96,17 +100,26 @@ def most_frequent(table: WordTable, counts: npt.NDArray[np.int64], top: int) -> 
     arena, starts = table.contents()
     data = arena.tobytes()
     words = [data[a:b] for a, b in zip(starts[chosen].tolist(), starts[chosen + 1].tolist(), strict=True)]
-    return sorted(zip(words, counts[chosen].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))[:top]
+    return ranked(words, counts[chosen], top)
+
+
+def ranked(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> tuple[list[bytes], npt.NDArray[np.int64]]:
+    """The first `top` words by falling count, ties by the word. No pairs: so many tuples wake the garbage collector."""
+    by_word = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
+    order = by_word[np.argsort(-counts[by_word], kind="stable")][:top]
+    return [words[i] for i in order.tolist()], counts[order]
 
 
 def collect(work: str, parts: int, top: int) -> Vocabulary:
     """The vocabulary, from the most frequent words of every part."""
-    pairs = []
+    words: list[bytes] = []
+    counts: list[int] = []
     for part in range(parts):
-        lines = (part_path(work, "words", part) / "words.tsv").read_bytes().split(b"\n")[:-1]
-        pairs += [(word, int(count)) for count, _, word in (line.partition(b"\t") for line in lines)]
-    pairs.sort(key=lambda pair: (-pair[1], pair[0]))
-    return Vocabulary([word.decode() for word, _ in pairs[:top]])
+        for line in (part_path(work, "words", part) / "words.tsv").read_bytes().split(b"\n")[:-1]:
+            count, _, word = line.partition(b"\t")
+            words.append(word)
+            counts.append(int(count))
+    return Vocabulary([word.decode() for word in ranked(words, np.array(counts, np.int64), top)[0]])
 
 
 @functools.lru_cache(maxsize=1)
@@ -123,7 +136,7 @@ def translate_piece(task: dict[str, Any]) -> dict[str, Any]:
     if (known := finished(path)) is not None:
         return known
     vocabulary = _vocabulary(task["work"], task["vocab_sha256"])
-    piece = part_path(task["work"], mapping.FOLDER, task["number"])
+    piece = load(part_path(task["work"], mapping.FOLDER, task["number"]))
     with making(path) as folder:
-        save(folder, table=vocabulary.look_up(load(piece, "words"), load(piece, "word_starts")))
+        save(folder, table=vocabulary.look_up(piece["words"], piece["word_starts"]))
         return save_meta(folder, {})

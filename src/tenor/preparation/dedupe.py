@@ -49,8 +49,17 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     flags = np.full(len(rows.ratings), NOT_KEPT, np.uint8)
     flags[kept] = splits
     with making(path) as folder:
-        save(folder, hashes=rows.hashes[kept, 0], pieces=rows.pieces[kept], starts=rows.starts[kept])
-        save(folder, lengths=rows.lengths[kept], labels=labels, splits=splits, flags=flags, bounds=rows.bounds)
+        save(
+            folder,
+            hashes=rows.hashes[kept, 0],
+            pieces=rows.pieces[kept],
+            starts=rows.starts[kept],
+            lengths=rows.lengths[kept],
+            labels=labels,
+            splits=splits,
+            flags=flags,
+            bounds=rows.bounds,
+        )
         return save_meta(folder, _totals(rows, len(order), splits, labels, rows.lengths[kept], len(rule.classes)))
 
 
@@ -60,14 +69,14 @@ def gather(task: dict[str, Any]) -> Rows:
     hashes, ratings, pieces, starts, lengths = [], [], [], [], []
     for piece in range(task["pieces"]):
         folder = part_path(task["work"], mapping.FOLDER, piece)
-        bounds = load(folder, "bounds")
-        mine = slice(int(bounds[task["number"]]), int(bounds[task["number"] + 1]))
+        mapped = load(folder)
+        mine = slice(*mapped["bounds"][task["number"] : task["number"] + 2].tolist())
         names = (finished(folder) or {})["ratings"]
         ranks = np.array([rank_of[name] for name in names] or [0], np.int64)
-        hashes.append(np.array(load(folder, "hashes")[mine]))
-        ratings.append(ranks[load(folder, "codes")[mine]])
-        starts.append(np.array(load(folder, "starts")[mine]))
-        lengths.append(np.array(load(folder, "lengths")[mine]))
+        hashes.append(mapped["hashes"][mine])
+        ratings.append(ranks[mapped["codes"][mine]])
+        starts.append(mapped["starts"][mine])
+        lengths.append(mapped["lengths"][mine])
         pieces.append(np.full(len(starts[-1]), piece, np.int32))
     first = np.concatenate([[0], np.cumsum([len(part) for part in starts])])
     return Rows(
@@ -86,7 +95,7 @@ def choose(hashes: U64, ratings: I64, dedupe: bool) -> tuple[I64, I64]:
     Of equal texts one row stays, with their most frequent rating, the smaller on a tie. The order depends on the
     texts and ratings alone, not on where the rows came from.
     """
-    order = np.argsort(hashes[:, 0], kind="stable")
+    order = np.argsort(hashes[:, 0])
     first = hashes[order, 0]
     tied = np.zeros(len(order) + 1, np.bool_)
     tied[1:-1] = first[1:] == first[:-1]

@@ -1,8 +1,7 @@
 """The compiled tokeniser: UTF-8 bytes to word ids, one pass, no Python object a word.
 
-A word's bytes are gathered in lower case while it is read. Up to seven of them are the word's key, exactly; a longer
-word is known by 95 bits of two hashes, because comparing bytes would cost two cache misses a word (with a thousand
-million distinct words the chance that any two are mixed up is below 10⁻¹⁰). Ids are those of a `WordTable`.
+Plain ASCII words are gathered 64 bytes at a time; what is left is read character by character, in lower case. Keys and
+hashes of words are gathered first and looked up many at a time.
 """
 
 # ruff: noqa: PLR0911, PLR0912, PLR0915 - compiled loops stay in one function: state lives in registers
@@ -12,63 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import compiled
+from tenor.corpus.compiled import compiled, inlined
 from tenor.preparation.characters import APOSTROPHE, COMPOSE, ENTITY, IGNORED, MARK, SPACE, SYMBOL, TAG, WORD
-
-MAX_WORD_BYTES = 64  # a longer word is cut before the character that does not fit
-BATCH = 128  # words gathered before they are looked up
+from tenor.preparation.gather import ROOM, gather
+from tenor.preparation.lookup import (
+    BATCH,
+    K1,
+    K2,
+    LONG,
+    MAX_WORD_BYTES,
+    U0,
+    U1,
+    U2,
+    U3,
+    U4,
+    U8,
+    U29,
+    U32,
+    U56,
+    U64,
+    finalise,
+    insert,
+    note,
+    probe,
+)
 
 DONE, SLOW = 0, 1  # a row's status: tokenised, or to be cleaned in Python first
 
-_U0, _U1, _U2, _U7, _U8 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(7), np.uint64(8)
-_U29, _U32, _U33 = np.uint64(29), np.uint64(32), np.uint64(33)
-_U56, _U64 = np.uint64(56), np.uint64(64)
-_LONG = np.uint64(1 << 63)
-_LOW = np.uint64(0xFFFFFFFF)
-_K1 = np.uint64(0x9E3779B97F4A7C15)
-_K2 = np.uint64(0xC2B2AE3D27D4EB4F)
-_F1 = np.uint64(0xFF51AFD7ED558CCD)
-_F2 = np.uint64(0xC4CEB9FE1A85EC53)
-
-
-@compiled
-def finalise(value: Any) -> Any:
-    """Spread every bit of a 64-bit value over all of them (MurmurHash3's finaliser)."""
-    value = (value ^ (value >> _U33)) * _F1
-    value = (value ^ (value >> _U33)) * _F2
-    return value ^ (value >> _U33)
-
-
-@compiled
-def probe(key: Any, check: Any, spread: Any, slots: Any) -> Any:
-    """(slot, id) of a word: where it is, or the empty slot where it belongs and -1.
-
-    slots[2 * i] is a key, slots[2 * i + 1] its check and its id, 32 bits each: one cache line holds all.
-    """
-    mask = np.uint64(slots.shape[0] // 2 - 1)
-    at = spread & mask
-    while True:
-        held = slots[_U2 * at]
-        if held == key:
-            rest = slots[_U2 * at + _U1]
-            if rest >> _U32 == check:
-                return at, np.int64(rest & _LOW)
-        elif held == _U0:
-            return at, np.int64(-1)
-        at = (at + _U1) & mask
-
-
-@compiled
-def insert(at: Any, key: Any, check: Any, word: Any, size: Any, slots: Any, arena: Any, starts: Any, used: Any) -> Any:
-    """Put word[:size] into the empty slot `at`; its id. used = (words, bytes)."""
-    added, first = used[0], used[1]
-    slots[_U2 * at] = key
-    slots[_U2 * at + _U1] = (check << _U32) | np.uint64(added)
-    for i in range(size):
-        arena[first + i] = word[i]
-    starts[added + 1] = first + size
-    used[0], used[1] = added + 1, first + size
-    return added
+_LOWERED = LONG  # of a place: the word lies in `lowered`, not in the data
+_U255 = np.uint64(255)
 
 
 @compiled
@@ -120,7 +91,7 @@ def tag_end(data: Any, at: Any, end: Any) -> Any:
     return at
 
 
-@compiled
+@inlined
 def decode(data: Any, at: Any) -> Any:
     """(code point, its bytes) of the valid UTF-8 at data[at]."""
     byte = np.int64(data[at])
@@ -136,35 +107,53 @@ def decode(data: Any, at: Any) -> Any:
     )
 
 
-@compiled
+@inlined
 def settle(
     words: Any,  # how many
-    lowered: Any,  # their bytes, one after the other
-    ends: Any,
-    keys: Any,
-    checks: Any,
-    spreads: Any,
+    data: Any,
+    lowered: Any,
+    gathered: Any,  # key, check, hash and place of each: 256 · position + bytes, in `lowered` if the highest bit is set
     slots: Any,
     arena: Any,
     starts: Any,
     used: Any,
     frozen: Any,
-    found: Any,
-) -> None:
-    """Look the gathered words up, adding new ones.
+    stop_words: Any,
+    tokens: Any,
+    written: Any,
+    room: Any,  # tokens that may still be written
+    row: Any,  # the row's two hashes and its number of words so far
+) -> Any:
+    """Look the gathered words up, adding new ones, and write their ids; the place after the last.
 
     Apart from the reading of bytes, so that the processor has many look-ups under way at once: most of their time
     is waiting for memory.
     """
-    first = 0
+    lane_a, lane_b, count = row[0], row[1], row[2]
     for word in range(words):
-        slot, number = probe(keys[word], checks[word], spreads[word], slots)
+        at = U4 * np.uint64(word)
+        key, check, spread = gathered[at], gathered[at + U1], gathered[at + U2]
+        slot, number = probe(key, check, spread, slots)
         if number < 0 and not frozen:
-            size = ends[word] - first
-            held = lowered[first : first + size]
-            number = insert(slot, keys[word], checks[word], held, size, slots, arena, starts, used)
-        found[word] = number
-        first = ends[word]
+            place = gathered[at + U3]
+            size = np.int64(place & _U255)
+            first = np.int64((place & ~_LOWERED) >> U8)
+            if place & _LOWERED:
+                held = lowered[first : first + size]
+            else:
+                held = data[first : first + size] | np.uint8(32)
+            number = insert(slot, key, check, held, size, slots, arena, starts, used)
+        if number >= stop_words or number < 0:
+            lane_a = ((lane_a ^ spread) * K2) ^ (lane_a >> U29)
+            lane_b = (lane_b + spread) * K1
+            lane_b ^= lane_b >> U32
+            count += U1
+            if room > 0:
+                tokens[written] = number
+                written += 1
+                room -= 1
+    row[0], row[1], row[2] = lane_a, lane_b, count
+    return written
 
 
 @compiled
@@ -190,8 +179,8 @@ def tokenise(
 ) -> Any:
     """Tokenise rows from `first_row` on; the row before which the word table must grow, or the number of rows."""
     lowered = np.empty(BATCH * MAX_WORD_BYTES + 8, np.uint8)
-    ends, found = np.empty(BATCH, np.int64), np.empty(BATCH, np.int64)
-    keys, checks, spreads = np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64), np.empty(BATCH, np.uint64)
+    gathered, sums = np.empty(4 * BATCH, np.uint64), np.empty(3, np.uint64)
+    digits = U0 - np.uint64(fold[48] != 0)
     rows = offsets.shape[0] - 1
     written = filled[0]
     for row in range(first_row, rows):
@@ -201,16 +190,28 @@ def tokenise(
             filled[0] = written
             return row
         begun = written
-        count = 0
-        lane_a, lane_b = _K1, _K2
+        sums[0], sums[1], sums[2] = K1, K2, U0
         words, base = 0, 0  # gathered, and where the word being read starts in `lowered`
         size = 0  # its bytes
         cut = False  # the word is longer than is kept
-        packed, spread, twin, shift = _U0, _U0, _U0, _U0
+        packed, spread, twin, shift = U0, U0, U0, U0
         mark = np.int64(0)
         apostrophe = False
         slow = False
         while True:
+            if size == 0:
+                if words > BATCH - ROOM - 2:
+                    written = settle(
+                        words, data, lowered, gathered, slots, arena, starts, used, frozen,
+                        stop_words, tokens, written, max_length - (written - begun), sums,
+                    )  # fmt: skip
+                    words, base = 0, 0
+                if at < end and data[at] < 0x80:
+                    before = at
+                    at, words = gather(data, at, end, digits, words, gathered, slots)
+                    if at > before:
+                        mark = np.int64(0)
+                        continue
             if not apostrophe and not cut:
                 while at < end:
                     low = fold[data[at]]
@@ -219,16 +220,18 @@ def tokenise(
                     lowered[base + size] = low
                     size += 1
                     packed |= np.uint64(low) << shift
-                    shift += _U8
+                    shift += U8
                     at += 1
-                    if shift == _U64:
-                        spread = (spread ^ packed) * _K1
-                        spread ^= spread >> _U32
-                        twin = (twin + packed) * _K2
-                        packed, shift = _U0, _U0
+                    if shift == U64:
+                        spread = (spread ^ packed) * K1
+                        spread ^= spread >> U32
+                        twin = (twin + packed) * K2
+                        packed, shift = U0, U0
                         if size == MAX_WORD_BYTES:
                             cut = True
                             break
+            if size > 0:
+                mark = np.int64(0)
             # The end of the row reads as a space, so that the last word is finished by the same lines.
             code, step = np.int64(32), 1
             if at < end:
@@ -267,12 +270,12 @@ def tokenise(
                         cut = True
                     for i in range(first, size):
                         packed |= np.uint64(lowered[base + i]) << shift
-                        shift += _U8
-                        if shift == _U64:
-                            spread = (spread ^ packed) * _K1
-                            spread ^= spread >> _U32
-                            twin = (twin + packed) * _K2
-                            packed, shift = _U0, _U0
+                        shift += U8
+                        if shift == U64:
+                            spread = (spread ^ packed) * K1
+                            spread ^= spread >> U32
+                            twin = (twin + packed) * K2
+                            packed, shift = U0, U0
                 apostrophe = False
                 continue
             if kind == IGNORED:
@@ -285,56 +288,47 @@ def tokenise(
             while True:  # once for the word that ends here, once more for a mark or symbol
                 if size > 0:
                     if size < 8:
-                        key = packed | (np.uint64(size) << _U56)
-                        check = _U0
+                        key = packed | (np.uint64(size) << U56)
+                        check = U0
                         spread = finalise(key)
                     else:
-                        spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
-                        key = spread | _LONG
-                        check = ((twin + packed) * _K2) >> _U32
+                        spread = finalise((spread ^ packed) * K1 + np.uint64(size))
+                        key = spread | LONG
+                        check = ((twin + packed) * K2) >> U32
+                    note(gathered, words, key, check, spread, _LOWERED | np.uint64(base << 8 | size))
                     base += size
-                    keys[words], checks[words], spreads[words], ends[words] = key, check, spread, base
                     words += 1
                     size = 0
                     cut = False
-                    packed, spread, twin, shift = _U0, _U0, _U0, _U0
+                    packed, spread, twin, shift = U0, U0, U0, U0
                 if (kind == MARK and code != mark) or kind == SYMBOL:
                     mark = code
                     size = encode(code, lowered, base) - base
                     for i in range(size):
-                        packed |= np.uint64(lowered[base + i]) << (_U8 * np.uint64(i))
+                        packed |= np.uint64(lowered[base + i]) << (U8 * np.uint64(i))
                     kind = SPACE
                 else:
                     if kind != MARK and mark not in (0, code):
                         mark = np.int64(0)
                     break
-            if at > end or words >= BATCH - 1:
-                settle(words, lowered, ends, keys, checks, spreads, slots, arena, starts, used, frozen, found)
-                for word in range(words):
-                    if found[word] >= stop_words or found[word] < 0:
-                        spread = spreads[word]
-                        lane_a = ((lane_a ^ spread) * _K2) ^ (lane_a >> _U29)
-                        lane_b = (lane_b + spread) * _K1
-                        lane_b ^= lane_b >> _U32
-                        if count < max_length:
-                            tokens[written] = found[word]
-                            written += 1
-                        count += 1
-                words, base, spread = 0, 0, _U0
-                if at > end:
-                    break
+            if at > end:
+                break
         if slow:
             written = begun
-            count = 0
+        else:
+            written = settle(
+                words, data, lowered, gathered, slots, arena, starts, used, frozen,
+                stop_words, tokens, written, max_length - (written - begun), sums,
+            )  # fmt: skip
         status[row] = SLOW if slow else DONE
         lengths[row] = written - begun
-        hashes[row, 0] = finalise(lane_a + np.uint64(count))
-        hashes[row, 1] = finalise(lane_b ^ lane_a)
+        hashes[row, 0] = finalise(sums[0] + sums[2])
+        hashes[row, 1] = finalise(sums[1] ^ sums[0])
     filled[0] = written
     return rows
 
 
-@compiled
+@inlined
 def encode(code: Any, out: Any, at: Any) -> Any:
     """Write a code point as UTF-8 at out[at]; the position after it."""
     if code < 0x80:

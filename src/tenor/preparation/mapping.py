@@ -19,6 +19,7 @@ from tenor.errors import CorpusError
 from tenor.preparation.ragged import copy_rows
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.workfolder import finished, making, part_path, save, save_meta
+from tenor.store.shard import token_type
 
 STAGE = "tenor.preparation.mapping:run"
 FOLDER = "pieces"
@@ -85,14 +86,21 @@ class Mapper:
         self.ids = []
         order, bounds = _by_part(hashes[:, 0], self.bits)
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        if self.bits:
-            grouped = np.empty_like(ids)
-            copy_rows(ids, starts[order], lengths[order], grouped)
-            ids, lengths, codes, hashes = grouped, lengths[order], codes[order], hashes[order]
-            starts = np.cumsum(lengths, dtype=np.int64) - lengths
         words, word_starts = self.tokeniser.table.contents()
-        save(folder, ids=ids, lengths=lengths, starts=starts, codes=codes, hashes=hashes)
-        save(folder, bounds=bounds, words=words, word_starts=word_starts)
+        grouped = np.empty(len(ids), token_type(len(self.tokeniser.table)))
+        copy_rows(ids, starts[order], lengths[order], grouped)
+        lengths = lengths[order]
+        save(
+            folder,
+            ids=grouped,
+            lengths=lengths,
+            starts=np.cumsum(lengths, dtype=np.int64) - lengths,
+            codes=codes[order],
+            hashes=hashes[order],
+            bounds=bounds,
+            words=words,
+            word_starts=word_starts,
+        )
         self.rejects.write(folder / "rejects.jsonl")
         return save_meta(
             folder,

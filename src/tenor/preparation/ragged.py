@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tenor.corpus.compiled import compiled
+from tenor.corpus.wide import prefetch
+
+_AHEAD = 4
 
 
 @compiled
@@ -31,7 +34,11 @@ def count_rows(tokens: Any, starts: Any, lengths: Any, chosen: Any, counts: Any)
 @compiled
 def translate_rows(tokens: Any, table: Any, starts: Any, lengths: Any, places: Any, out: Any) -> None:
     """Write each row's words, as table[word], to its place."""
-    for row in range(starts.shape[0]):
+    rows = starts.shape[0]
+    for row in range(rows):
+        ahead = min(row + _AHEAD, rows - 1)  # rows lie here and there: have the next ones on their way
+        prefetch(tokens, starts[ahead])
+        prefetch(out, places[ahead])
         first, to = starts[row], places[row]
         for i in range(lengths[row]):
             out[to + i] = table[tokens[first + i]]

@@ -36,8 +36,8 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     tokens = np.empty(offsets[-1], token_type(task["vocab_size"]))
     for piece in np.unique(rows["pieces"]):
         mine = np.flatnonzero(rows["pieces"] == piece)
-        ids = load(part_path(task["work"], mapping.FOLDER, int(piece)), "ids")
-        table = load(part_path(task["work"], "tables", int(piece)), "table")
+        ids = load(part_path(task["work"], mapping.FOLDER, int(piece)))["ids"]
+        table = load(part_path(task["work"], "tables", int(piece)))["table"]
         translate_rows(ids, table.astype(tokens.dtype), rows["starts"][mine], lengths[mine], offsets[mine], tokens)
     with making(path) as folder:
         info = write_shard(folder, Path(task["file"]).name, Shard(tokens, offsets, rows["labels"]))
@@ -49,11 +49,10 @@ def _rows(task: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     names = ("pieces", "starts", "lengths", "labels")
     found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in names}
     for part in task["parts"]:
-        folder = part_path(task["work"], dedupe.FOLDER, part)
-        mine = load(folder, "splits") == SPLITS.index(task["split"])
+        rows = load(part_path(task["work"], dedupe.FOLDER, part))
+        mine = rows["splits"] == SPLITS.index(task["split"])
         if task["bits"]:
-            hashes = load(folder, "hashes")
-            mine &= (hashes >> np.uint64(64 - task["bits"])) == np.uint64(task["shard"])
+            mine &= (rows["hashes"] >> np.uint64(64 - task["bits"])) == np.uint64(task["shard"])
         for name in names:
-            found[name].append(load(folder, name)[mine])
+            found[name].append(rows[name][mine])
     return {name: np.concatenate(arrays) for name, arrays in found.items()}

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tenor.corpus.compiled import compiled
-from tenor.preparation.kernel import _K1, _K2, _LONG, _U0, _U1, _U2, _U7, _U8, _U32, _U56, finalise, insert, probe
+from tenor.corpus.compiled import compiled, inlined
+from tenor.preparation.lookup import K1, K2, LONG, U0, U1, U2, U7, U8, U32, U56, finalise, insert, probe
 
 _MIN_SLOTS = 1 << 12
 
@@ -79,24 +79,24 @@ def _grown(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     return bigger
 
 
-@compiled
+@inlined
 def word_key(data: Any, first: int, last: int) -> Any:
     """(key, check, hash) of a word, the same that the tokeniser makes while it reads one."""
-    packed, spread, twin = _U0, _U0, _U0
+    packed, spread, twin = U0, U0, U0
     size = last - first
     for i in range(size):
-        packed |= np.uint64(data[first + i]) << (_U8 * (np.uint64(i) & _U7))
+        packed |= np.uint64(data[first + i]) << (U8 * (np.uint64(i) & U7))
         if (i + 1) & 7 == 0:
-            spread = (spread ^ packed) * _K1
-            spread ^= spread >> _U32
-            twin = (twin + packed) * _K2
-            packed = _U0
+            spread = (spread ^ packed) * K1
+            spread ^= spread >> U32
+            twin = (twin + packed) * K2
+            packed = U0
     if size < 8:
-        key = packed | (np.uint64(size) << _U56)
-        return key, _U0, finalise(key)
-    check = ((twin + packed) * _K2) >> _U32
-    spread = finalise((spread ^ packed) * _K1 + np.uint64(size))
-    return spread | _LONG, check, spread
+        key = packed | (np.uint64(size) << U56)
+        return key, U0, finalise(key)
+    check = ((twin + packed) * K2) >> U32
+    spread = finalise((spread ^ packed) * K1 + np.uint64(size))
+    return spread | LONG, check, spread
 
 
 @compiled
@@ -106,10 +106,10 @@ def refill(arena: Any, starts: Any, count: Any, slots: Any) -> None:
     for word in range(count):
         key, check, spread = word_key(arena, starts[word], starts[word + 1])
         at = spread & mask
-        while slots[_U2 * at] != _U0:
-            at = (at + _U1) & mask
-        slots[_U2 * at] = key
-        slots[_U2 * at + _U1] = (check << _U32) | np.uint64(word)
+        while slots[U2 * at] != U0:
+            at = (at + U1) & mask
+        slots[U2 * at] = key
+        slots[U2 * at + U1] = (check << U32) | np.uint64(word)
 
 
 @compiled

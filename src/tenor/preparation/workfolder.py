@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import math
+import mmap
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -16,6 +19,8 @@ import numpy.typing as npt
 from tenor.store.atomic import replacing
 
 META = "meta.json"
+ARRAYS = "arrays"
+_ALIGNMENT = 64  # bytes
 
 
 def part_path(work: str, stage: str, number: int) -> Path:
@@ -53,18 +58,36 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def save(folder: Path, **arrays: npt.NDArray[Any]) -> None:
+    """All arrays of a part in one file: a JSON line that says where each lies, then their bytes."""
+    at, places = 0, {}
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+        places[name] = (array.dtype.str, array.shape, at)
+        at += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+    with (folder / ARRAYS).open("wb", buffering=0) as file:
+        head = json.dumps(places).encode()
+        file.write(head.ljust(-(-(len(head) + 1) // _ALIGNMENT) * _ALIGNMENT - 1) + b"\n")
+        for array in arrays.values():
+            _write(file, memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            _write(file, bytes(-array.nbytes % _ALIGNMENT))
 
 
-def load(folder: Path, name: str) -> npt.NDArray[Any]:
-    """An array mapped from its file; empty ones, which cannot be mapped, are read."""
-    path = folder / f"{name}.npy"
-    try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError:
-        array = np.load(path, allow_pickle=False)
-    return array
+def _write(file: io.FileIO, data: memoryview | bytes) -> None:
+    """All of it: one call writes no more than 2 GB, or less when a disk is nearly full."""
+    while len(data):
+        data = data[file.write(data) :]
+
+
+def load(folder: Path) -> dict[str, npt.NDArray[Any]]:
+    """The part's arrays by name, mapped from their file."""
+    with (folder / ARRAYS).open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    head = data.readline()
+    return {
+        name: np.frombuffer(data, kind, math.prod(shape), len(head) + at).reshape(shape)
+        if math.prod(shape)
+        else np.empty(shape, kind)
+        for name, (kind, shape, at) in json.loads(head).items()
+    }
 
 
 def save_meta(folder: Path, values: dict[str, Any]) -> dict[str, Any]:

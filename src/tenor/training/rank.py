@@ -17,7 +17,7 @@ from tenor.training.grid import make_grid
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
-from tenor.training.memory import keep_freed_memory
+from tenor.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
