@@ -27,8 +27,6 @@ from tenor.training.optimizers import Optimizer
 from tenor.training.pipeline import Pipeline
 from tenor.training.strategies.base import InStep, SyncStats, begin_gradients, divide_gradients
 
-PIECES = 2  # micro-batches a rank of the row: more leave less waiting, and smaller products
-
 
 class ModelParallel(InStep):
     def __init__(self, depth: int) -> None:
@@ -48,7 +46,7 @@ class ModelParallel(InStep):
 
     def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
         begin_gradients(self.optimizer, batch)
-        count = batch.num_pieces or (PIECES * self.depth if self.depth > 1 else 1)
+        count = batch.num_pieces or self.depth  # more leave less waiting, and smaller products
         pieces = list(replace(batch, num_pieces=count).pieces()) if len(batch) else []
         return self.pipeline.run(pieces, objective)
 
