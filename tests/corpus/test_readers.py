@@ -52,7 +52,9 @@ def test_any_bytes_are_rows_or_rejects(data: bytes) -> None:
     assert sum(batch.rows.num_rows + len(batch.rejects) for batch in batches) == len(lines)
 
 
-ESCAPES = st.lists(st.sampled_from(["\\", '"', "\\u", "00e9", "d83d", "\\ude00", "\\n", "\t", "é", "x" * 40]), max_size=9)
+ESCAPES = st.lists(
+    st.sampled_from(["\\", '"', "\\u", "00e9", "d83d", "\\ude00", "\\n", "\t", "é", "x" * 40]), max_size=9
+)
 
 
 @given(st.lists(ESCAPES.map("".join), max_size=4))

@@ -11,7 +11,6 @@ from preparation.reference import reference_tokens
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.words import unpack
 
-
 FILLER = "x " * 100  # after the texts, so that they are not the last bytes, which are read one by one
 
 
@@ -91,7 +90,10 @@ PIECES = st.sampled_from(
 ASCII = st.text("aZz09 .@[`{/:'!&", max_size=300)
 WORDS = st.lists(st.integers(1, 70).map(lambda size: ("Ab1" * 24)[:size]), max_size=40).map(" ".join)
 TEXT = st.one_of(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=60), st.lists(PIECES, max_size=20).map("".join), ASCII, WORDS
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    st.lists(PIECES, max_size=20).map("".join),
+    ASCII,
+    WORDS,
 )
 
 

@@ -103,9 +103,7 @@ def most_frequent(
     return ranked(words, counts[chosen], top)
 
 
-def ranked(
-    words: list[bytes], counts: npt.NDArray[np.int64], top: int
-) -> tuple[list[bytes], npt.NDArray[np.int64]]:
+def ranked(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> tuple[list[bytes], npt.NDArray[np.int64]]:
     """The first `top` words by falling count, ties by the word. No pairs: so many tuples wake the garbage collector."""
     by_word = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
     order = by_word[np.argsort(-counts[by_word], kind="stable")][:top]
