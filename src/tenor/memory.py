@@ -1,5 +1,5 @@
-"""Freed memory stays with the process. A training step, or a task of prepare, frees and takes the same hundreds of
-megabytes as the one before; handing them back to the system each time costs up to a third of the speed in page faults."""
+"""Freed memory stays with the process. A training step, or a task of prepare, takes and frees the same hundreds of
+megabytes as the one before; handing them back each time costs up to a third of the speed in page faults."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -149,6 +150,20 @@ def test_finished_parts_are_not_done_again(
     monkeypatch.setattr(mapping, "read_piece", lambda piece: read.append(piece.source.path) or original(piece))
     prepare(corpus, tmp_path / "out", settings)
     assert len(read) == max(0, FILES - tasks - 1)  # the one that was just finished is kept too
+    assert hashes(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # of a file: each ends another stage
+def test_a_full_disk(corpus: list[Path], expected: dict[str, str], tmp_path: Path, limit: int) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert not (tmp_path / "out").exists()
+    prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
     assert hashes(tmp_path / "out") == expected
 
 

@@ -29,6 +29,11 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+def write_parts(folder: Path, reviews: list[Review], parts: int) -> list[Path]:
+    folder.mkdir()
+    return [write_json_lines(folder / f"{part}.jsonl", reviews[part::parts]) for part in range(parts)]
+
+
 def rows(folder: Path) -> Counter[tuple[str, int]]:
     """Every stored row as (its words, its label)."""
     words = ["", "?unknown?", *Vocabulary.load(folder / "vocab.json").words]
@@ -84,11 +89,12 @@ def test_without_dedupe_every_row_stays_and_no_text_is_in_two_splits(tmp_path: P
 def test_any_number_of_workers_and_files_gives_the_same_bytes(tmp_path: Path) -> None:
     reviews = make_reviews(500)
     write_json_lines(tmp_path / "all.jsonl", reviews)
-    write_json_lines(tmp_path / "a.jsonl", reviews[:170])
     write_csv(tmp_path / "b.csv", reviews[170:])
     prepare([tmp_path / "all.jsonl"], tmp_path / "one", ONE)
-    prepare([tmp_path / "b.csv", tmp_path / "a.jsonl"], tmp_path / "two", PrepareSettings(workers=2))
-    assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
+    for workers in (2, 4):
+        files = [tmp_path / "b.csv", *write_parts(tmp_path / str(workers), reviews[:170], workers)]
+        prepare(files, tmp_path / f"out{workers}", PrepareSettings(workers=workers))
+        assert hashes(tmp_path / "one") == hashes(tmp_path / f"out{workers}")
 
 
 def test_words_are_numbered_by_falling_frequency_over_training_rows(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from preparation.reference import reference_tokens
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.words import unpack
 
-
 FILLER = "x " * 100  # after the texts, so that they are not the last bytes, which are read one by one
 
 

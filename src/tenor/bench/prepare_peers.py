@@ -67,7 +67,8 @@ def _pandas(source: Path, out: Path) -> Timed:
     words = frame["reviewText"].map(_words)
     numbers = _number(Counter(chain.from_iterable(words)).most_common(_TOP - 2))
     ids = words.map(lambda row: np.array([numbers.get(word, 1) for word in row], np.int32))
-    np.savez(out.with_suffix(".npz"), tokens=np.concatenate(ids.tolist()), lengths=ids.map(len).to_numpy())
+    tokens, lengths = np.concatenate(ids.tolist()), ids.map(len).to_numpy()
+    np.savez(out.with_suffix(".npz"), tokens=tokens, lengths=lengths, labels=frame["overall"].to_numpy())
     return ready - began, time.perf_counter() - ready, spent
 
 
@@ -105,13 +106,14 @@ def _polars(source: Path, out: Path) -> Timed:
     # Lazy and streaming where it pays, rows flat beside their lengths: of the ways tried, the fastest.
     pattern = r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|[!?]"
     cut = pl.col("reviewText").str.to_lowercase().str.extract_all(pattern).alias("word")
-    lists = pl.scan_ndjson(source).select(cut).collect(engine="streaming")
-    words = lists.explode("word").lazy()
+    lists = pl.scan_ndjson(source).select(cut, "overall").collect(engine="streaming")
+    words = lists.select("word").explode("word").lazy()
     counts = words.group_by("word").len().sort(["len", "word"], descending=[True, False]).head(_TOP - 2)
     numbers = counts.select("word").collect(engine="streaming").with_row_index("id", offset=2).lazy()
     ids = words.join(numbers, on="word", how="left", maintain_order="left").select(pl.col("id").fill_null(1))
     ids.collect().write_parquet(out.with_suffix(".parquet"), compression="uncompressed")
-    lists.select(pl.col("word").list.len()).write_parquet(out.with_suffix(".lengths"), compression="uncompressed")
+    rows = lists.select(pl.col("word").list.len(), "overall")
+    rows.write_parquet(out.with_suffix(".rows"), compression="uncompressed")
     return ready - began, time.perf_counter() - ready, spent
 
 

@@ -138,7 +138,7 @@ def settle(
             place = gathered[at + U3]
             size = np.int64(place & _U255)
             first = np.int64((place & ~_LOWERED) >> U8)
-            if place & _LOWERED:
+            if place & _LOWERED:  # noqa: SIM108 - a line each reads better
                 held = lowered[first : first + size]
             else:
                 held = data[first : first + size] | np.uint8(32)

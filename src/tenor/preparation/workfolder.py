@@ -67,7 +67,7 @@ def save(folder: Path, **arrays: npt.NDArray[Any]) -> None:
         head = json.dumps(places).encode()
         file.write(head.ljust(-(-(len(head) + 1) // _ALIGNMENT) * _ALIGNMENT - 1) + b"\n")
         for array in arrays.values():
-            _write(file, memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b"")
+            _write(file, memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data))
             _write(file, bytes(-array.nbytes % _ALIGNMENT))
 
 

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from tenor.errors import RunError, UsageError
+from tenor.memory import keep_freed_memory
 from tenor.training.balance import Balance, parse_caps
 from tenor.training.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.grid import make_grid
 from tenor.training.groups import Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
-from tenor.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
