@@ -62,6 +62,7 @@ class Leases:
         self.requeued: Counter[str] = Counter()  # leases granted again, by reason
         self.idle: set[int] = set()
         self.grants: dict[int, Grant] = {}  # by worker; void ones are gone from here
+        self._busy: dict[int, int] = {}  # the sequence number of the push that a worker owes, void or not
         self._sequences: Counter[int] = Counter()
         self._pace: dict[int, float] = {}  # seconds that a lease takes, by worker
         self._again: deque[Lease] = deque()
@@ -99,14 +100,16 @@ class Leases:
 
     def lost(self, worker: int) -> None:
         self.idle.discard(worker)
+        self._busy.pop(worker, None)
         self._pace.pop(worker, None)
         if (grant := self.grants.pop(worker, None)) is not None:
             self._put_back(grant.lease, "lost")
 
     def pushed(self, worker: int, sequence: int, now: float) -> Decision:
         """A worker is done with its latest grant, and free for the next; what it pushes again changes nothing."""
-        if sequence != self._sequences[worker] or worker in self.idle:
+        if self._busy.get(worker) != sequence:
             return Decision(False)
+        del self._busy[worker]
         self.idle.add(worker)
         if (grant := self.grants.pop(worker, None)) is None:  # void
             return Decision(False)
@@ -144,12 +147,15 @@ class Leases:
         made = []
         for worker in sorted(self.idle):
             if (lease := self._next(worker) or self._overdue(now)) is not None:
-                self._sequences[worker] += 1
-                grant = Grant(worker, self._sequences[worker], lease, self.version, now)
-                self.grants[worker] = grant
-                self.idle.remove(worker)
-                made.append(grant)
+                made.append(self._grant(worker, lease, now))
         return made
+
+    def _grant(self, worker: int, lease: Lease, now: float) -> Grant:
+        self.idle.remove(worker)
+        self._sequences[worker] += 1
+        self._busy[worker] = self._sequences[worker]
+        self.grants[worker] = Grant(worker, self._sequences[worker], lease, self.version, now)
+        return self.grants[worker]
 
     def _next(self, worker: int) -> Lease | None:
         """What was put back, else something of its own, else something of the worker with most left."""
