@@ -64,7 +64,8 @@ class Team:
         elif kind < 0.1 and self.pushed:  # a push that comes again
             assert not self.leases.pushed(*self.rng.choice(self.pushed), self.now).is_accepted
         elif kind < 0.2:
-            del self.hands[worker]
+            if grant := self.hands.pop(worker):
+                self.pushed.append((worker, grant.sequence))  # it may still be under way
             self.leases.lost(worker)
         else:
             self.push(worker)

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from tenor.errors import RunError, UsageError
 from tenor.training.balance import Balance, parse_caps
 from tenor.training.checkpoint import Checkpoint, newest_checkpoint
-from tenor.training.groups import Group, choose_backend, choose_device, join
+from tenor.training.groups import Alone, Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
 from tenor.training.memory import keep_freed_memory
 from tenor.training.optimizers import Optimizer, make_rule
+from tenor.training.parameter_server.serving import serving
+from tenor.training.parameter_server.worker import work
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
+from tenor.training.roles import has_server, num_computing
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
@@ -39,7 +42,11 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
     device = choose_device(settings.device, world)
     if settings.task == "reviews":
         check_precision(settings.precision, settings.cell, device)
-    group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
+    backend = choose_backend(settings.backend, world, device)
+    is_served = has_server(settings, world.size)
+    if is_served and not world.is_first:
+        return work(world, job, device, backend, signalled)
+    group = Alone() if is_served else join(world, backend, settings.timeout)
     task = make_task(Path(job.data), settings)
     folder = RunFolder(Path(job.out))
     recorder: Recorder = Scribe(folder, settings.keep_checkpoints, tell) if world.is_first else Silence()
@@ -47,14 +54,16 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
         recorder = Board(recorder, folder.path)
     try:
         loop = _assemble(task, settings, world, group, device, recorder, signalled)
-        if job.resume and (saved := _find_checkpoint(folder, group)):
-            loop.restore(saved)
-        if world.is_first:
-            folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
-            folder.rewind(loop.cursor.step)
-            tell({"event": "start", **_plan(loop)})
-        loop.run()
-        result = _finish(loop, folder, world)
+        with serving(loop) as tell_workers:
+            if job.resume and (saved := _find_checkpoint(folder, group)):
+                loop.restore(saved)
+            if world.is_first:
+                folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
+                folder.rewind(loop.cursor.step)
+                tell({"event": "start", **_plan(loop, world)})
+            loop.run()
+            result = _finish(loop, folder, world)
+            tell_workers(result)
     finally:
         task.close()
     group.close()
@@ -78,7 +87,7 @@ def _assemble(
     schedule = make_schedule(settings, task.order.num_batches)
     shares, caps = parse_shares(settings.shares, group.size), parse_caps(settings.token_caps, group.size)
     balance = Balance(settings.balance, task.order, shares, caps)
-    slowdown = parse_slowdown(settings.slowdown, group.size)
+    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
     parts = (schedule, balance, slowdown, recorder, signalled, device)
     return Loop(task, settings, group, strategy, model, optimizer, *parts)
 
@@ -120,14 +129,14 @@ def _find_checkpoint(folder: RunFolder, group: Group) -> Checkpoint | None:
     return saved
 
 
-def _plan(loop: Loop) -> dict[str, Any]:
+def _plan(loop: Loop, world: World) -> dict[str, Any]:
     total = loop.task.order.num_batches * loop.settings.epochs
     limit = loop.settings.max_steps
     return {
         "step": loop.cursor.step,
         "total_steps": min(total, limit) if limit else total,
         "rows": loop.task.order.num_rows,
-        "workers": loop.group.size,
+        "workers": num_computing(loop.settings, world.size),
         "balance": loop.settings.balance,
     }
 
@@ -140,7 +149,8 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     for name, weight in loop.optimizer.weights.items():
         weight.copy_(kept[name])
     test = loop.task.measure(loop.model, "test", loop.group) if loop.settings.test else None
-    result |= {"test": test.as_dict() if test else {}, "workers": world.size, **loop.task.known}
+    result |= {"test": test.as_dict() if test else {}, "workers": num_computing(loop.settings, world.size)}
+    result |= loop.task.known
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:
         folder.finish(result)

@@ -48,12 +48,19 @@ class TrainSettings:
     workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
     threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
     strategy: str = setting(
-        "auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild")
+        "auto", "How workers agree.", ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async")
     )
     sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
-    compress: str = setting("none", "How allreduce's gradients travel.", ("none", "fp16", "bf16", "top-k"))
+    staleness: str = setting("4", "Rounds that async's weights may move on while a worker computes; 0: none, or inf.")
+    stale_rate: bool = setting(False, "Divide async's rate by the updates that a gradient is behind.")
+    delay_compensation: float = setting(0.0, "How far async corrects late gradients (DC-ASGD's λ); 0: not.")
+    async_data: str = setting(
+        "shard", "Whether async's workers go through their own batches or any.", ("shard", "random")
+    )
+    max_replacements: int = setting(20, "How many killed workers async may replace.")
+    compress: str = setting("none", "How gradients travel with allreduce and async.", ("none", "fp16", "bf16", "top-k"))
     top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "gloo", "nccl", "mpi"))
@@ -96,6 +103,11 @@ class TrainSettings:
                 raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
         if not 0.0 < self.top_k <= 1.0:
             raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
+        if self.staleness != "inf" and not self.staleness.isdecimal():
+            raise _wrong("staleness", self.staleness, "give 0, a whole number, or inf")
+        for name in ("delay_compensation", "max_replacements"):
+            if not getattr(self, name) >= 0:
+                raise _wrong(name, getattr(self, name), "give 0 or a positive number")
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
         if self.seed < 0:

@@ -1,11 +1,11 @@
 """Who computes what with a parameter server: pure, events in and decisions out, without sockets, clock or tensors.
 
-The epoch's global batches are a queue of leases. A worker is granted one at a time, with the weights of that moment; what
-it pushes is applied once, or refused. With a bound of s rounds a round is one update a worker, and a lease a whole batch:
-a grant that the weights have moved on from by more than the bound is void, and its lease goes back to the queue. With
-s = 0 a batch is cut into one lease a worker, and one update is made of all of them: synchronous training. Leases of a
-lost worker go back to the queue as well. When the queue is empty, a lease that takes much longer than usual is granted to
-an idle worker too; the first to push it wins. So a slow worker never holds up the others for longer than that.
+The epoch's global batches are a queue of leases. A worker is granted one at a time, with the weights of that moment;
+what it pushes is applied once, or refused. With a bound of s rounds a round is one update a worker, and a lease a whole
+batch: a grant that the weights have moved on from by more than the bound is void, and its lease goes back to the queue.
+With s = 0 a batch is cut into one lease a worker, and one update is made of all of them: synchronous training. Leases
+of a lost worker go back to the queue as well. When the queue is empty, a lease that takes much longer than usual is
+granted to an idle worker too; the first to push it wins. So a slow worker never holds up the others for longer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 PATIENCE = 2.0  # usual times that a lease may take before an idle worker is granted it too
 FIRST_GUESS = 30.0  # seconds that a lease usually takes, until one is done
@@ -87,7 +88,7 @@ class Leases:
             random.Random(f"{self.seed} {self.epoch} {len(self.done)}").shuffle(shuffled)
             return [shuffled]
         bounds = [len(leases) * number // self.size for number in range(self.size + 1)]
-        return [leases[start:stop][::-1] for start, stop in zip(bounds, bounds[1:], strict=False)]
+        return [leases[start:stop][::-1] for start, stop in pairwise(bounds)]
 
     @property
     def is_over(self) -> bool:

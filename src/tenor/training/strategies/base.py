@@ -21,10 +21,19 @@ class SyncStats:
     bytes_sent: int = 0
     wait_seconds: float = 0.0
     bytes_saved: int = 0  # that compression kept from being sent
+    staleness: float = 0.0  # rounds between the weights that a gradient was computed with and those it was applied to
+    requeued: int = 0  # leases that had to be granted again
+    leases: tuple[tuple[int, ...], ...] = ()  # applied: (worker, sequence number, batch, part)
 
     def __add__(self, other: SyncStats) -> SyncStats:
-        saved = self.bytes_saved + other.bytes_saved
-        return SyncStats(self.bytes_sent + other.bytes_sent, self.wait_seconds + other.wait_seconds, saved)
+        return SyncStats(
+            self.bytes_sent + other.bytes_sent,
+            self.wait_seconds + other.wait_seconds,
+            self.bytes_saved + other.bytes_saved,
+            max(self.staleness, other.staleness),
+            self.requeued + other.requeued,
+            self.leases + other.leases,
+        )
 
 
 class Strategy(Protocol):
