@@ -33,6 +33,9 @@ class Compression(Protocol):
     def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
         """What travels to a single receiver in place of the tensor, which may be spoilt by it."""
 
+    def take_back(self) -> None:
+        """The tensors packed last were not used: what was held back of them is forgotten."""
+
     def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
         """Fill the tensor with what was packed."""
 
@@ -57,6 +60,9 @@ class Uncompressed:
 
     def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
         return [flat]
+
+    def take_back(self) -> None:
+        pass
 
     def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
         flat.copy_(parts[0])
@@ -94,6 +100,7 @@ class TopK(Uncompressed):
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
+        self.before: dict[str, tuple[Tensor | None, Tensor]] = {}  # what was held back until the last packing
 
     def remember(self, name: str, like: Tensor) -> None:
         self.memory[name] = torch.zeros_like(like)
@@ -136,8 +143,17 @@ class TopK(Uncompressed):
         return 2 * flat.element_size() * self._count(flat) * size
 
     def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
+        memory = self.memory[name]
+        self.before[name] = rows, memory.clone() if rows is None else memory.index_select(0, rows)
         places, values = self._choose(name, flat, rows)
         return [places.to(torch.int32), values]
+
+    def take_back(self) -> None:
+        for name, (rows, before) in self.before.items():
+            if rows is None:
+                self.memory[name].copy_(before)
+            else:
+                self.memory[name].index_copy_(0, rows, before)
 
     def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
         flat.zero_().index_copy_(0, parts[0].long(), parts[1])

@@ -71,6 +71,8 @@ class Worker:
     def _work(self, line: Line, message: Message, signalled: Callable[[], int]) -> Message:
         values = message.values
         began = time.perf_counter()
+        if values["refused"]:
+            self.cargo.compression.take_back()
         self.cargo.take_weights(message.arrays[0])
         shares = np.ones(values["parts"])
         batch = self.task.load(values["epoch"], values["batch"], values["part"], shares)

@@ -35,6 +35,7 @@ from tenor.training.settings import TrainSettings
 from tenor.training.strategies.base import InStep, SyncStats
 from tenor.world import World
 
+START_SECONDS = 30.0  # for all workers to come; then those who are there begin
 LOOK_SECONDS = 0.05  # between looks for leases that are overdue
 
 
@@ -47,6 +48,8 @@ class Asynchronous(InStep):
         self.done: set[int] | None = None  # batches of a checkpoint's epoch
         self.pulls: dict[int, Pull] = {}  # by worker
         self.kept: dict[Grant, Push] = {}
+        self.refused: set[int] = set()  # workers who are to hear that their last push was not applied
+        self.has_begun = False
         self.signal = 0  # that some worker was sent
         self.num_bytes = self.num_saved = self.num_requeued = 0  # since the last update
         self.waited = 0.0
@@ -65,8 +68,9 @@ class Asynchronous(InStep):
     def _updates(self, epoch: int, start: int, num_batches: int) -> Iterator[Batch]:
         done = self.done if self.done is not None and start else range(start)
         self.done = None
-        self.leases.begin(epoch, num_batches, done)
         self.kept.clear()
+        self._await_team()
+        self.leases.begin(epoch, num_batches, done)
         heard = time.monotonic()
         while not self.leases.is_over:
             self._hand_out()
@@ -82,14 +86,23 @@ class Asynchronous(InStep):
                     yield arrival  # by the time this goes on, the loop has applied it
                 self._hand_out()
 
+    def _await_team(self) -> None:
+        """Before the first lease let all workers arrive, or the earliest would be through before the last has come."""
+        until = time.monotonic() + START_SECONDS
+        while not self.has_begun and len(self.leases.idle) < self.size and time.monotonic() < until:
+            for event in self.channel.poll(LOOK_SECONDS):
+                self._take(event)
+        self.has_begun = True
+
     def _hand_out(self) -> None:
         grants = self.leases.hand_out(time.monotonic())
         if not grants:
             return
         dense = self.cargo.weights()
         for grant in grants:
-            lease = grant.lease
-            values = {"sequence": grant.sequence, "step": grant.version + 1, **vars(lease)}
+            values = {"sequence": grant.sequence, "step": grant.version + 1, **vars(grant.lease)}
+            values["refused"] = grant.worker in self.refused
+            self.refused.discard(grant.worker)
             self.pulls[grant.worker] = Pull(dense)
             self.num_bytes += self.channel.send(grant.worker, Message(WORK, values, (dense.numpy(),)))
 
@@ -100,6 +113,7 @@ class Asynchronous(InStep):
         if message is None:
             self.leases.lost(worker)
         elif message.kind == HELLO:
+            self.refused.discard(worker)
             self.leases.join(worker)
         elif message.kind == ROWS:
             self._give_rows(worker, message)
@@ -121,6 +135,7 @@ class Asynchronous(InStep):
         grant = self.leases.grants.get(worker)
         decision = self.leases.pushed(worker, int(message.values["sequence"]), time.monotonic())
         if not decision.is_accepted:
+            self.refused.add(worker)
             return None
         assert grant is not None
         self.num_saved += int(message.values["saved"])
