@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from helpers.mpi import needs_mpi, spawn_ranks
 from helpers.processes import child_environment, python
 from helpers.strategies import POINTS, SHORT, train_rank
 from helpers.training import events
@@ -25,21 +26,32 @@ COMPRESSED = {  # allreduce's variants; error feedback is made for plain SGD, wi
     "bf16": {"compress": "bf16"},
 }
 LOCK_FREE = ["hogwild", "async"]  # updates meet in no fixed order: figures repeat to 0.1 in accuracy after so few steps
+OVER_MPI = " over mpi"
 TIMEOUT = 150
+OUTCOMES = [
+    *TOGETHER,
+    *SYNCHRONOUS,
+    "top-k",
+    pytest.param("bf16", marks=pytest.mark.soak),
+    *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
+]
 
 
-@pytest.fixture(scope="module", params=[*TOGETHER, *SYNCHRONOUS, "top-k", pytest.param("bf16", marks=pytest.mark.soak)])
+@pytest.fixture(scope="module", params=OUTCOMES)
 def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two ranks came to; with a server three."""
+    """What two ranks came to; with a server three, over MPI five."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    name, changes = request.param, {}
+    name, changes = request.param.removesuffix(OVER_MPI), {}
     if name in COMPRESSED:
         name, changes = "allreduce", COMPRESSED[name]
     elif name in SYNCHRONOUS:
         name, changes = "async", SYNCHRONOUS[name]
     call = {"strategy": name, "folder": str(folder), "changes": changes}
-    ranks = spawn_workers(3 if name == "async" else 2, "helpers.strategies:run_contract", TIMEOUT, **call)
-    return {"strategy": request.param, "folder": folder, "ranks": ranks}
+    if request.param.endswith(OVER_MPI):
+        ranks = spawn_ranks(5, "helpers.strategies:run_contract", TIMEOUT, **call)
+    else:
+        ranks = spawn_workers(3 if name == "async" else 2, "helpers.strategies:run_contract", TIMEOUT, **call)
+    return {"strategy": request.param.removesuffix(OVER_MPI), "folder": folder, "ranks": ranks}
 
 
 def same(outcome: dict[str, Any], one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -33,10 +33,10 @@ class _Mail:
         self.sent = [(request, kept) for request, kept in self.sent if not request.Test()]
         self.sent.append((self.communicator.Isend([frame, self.mpi.BYTE], rank, TAG), frame))
 
-    def take(self) -> tuple[int, bytes] | None:
-        """(rank, frame) of a message that is there."""
+    def take(self, source: int | None = None) -> tuple[int, bytes] | None:
+        """(rank, frame) of a message that is there, from that rank or any."""
         status = self.mpi.Status()
-        matched = self.communicator.Improbe(self.mpi.ANY_SOURCE, TAG, status)
+        matched = self.communicator.Improbe(self.mpi.ANY_SOURCE if source is None else source, TAG, status)
         if matched is None:
             return None
         count = status.Get_count(self.mpi.BYTE)
@@ -79,9 +79,12 @@ class MpiChannel:
         return len(frame)
 
     def close(self) -> None:
+        """Take nothing from those who have left: they may have joined another run."""
         until = time.monotonic() + GOODBYE_SECONDS
         while self.present and time.monotonic() < until:
-            self.poll(0.1)
+            found = [self.mail.take(rank) for rank in self.present]
+            self.present -= {taken[0] for taken in found if taken and not taken[1]}
+            time.sleep(NAP_SECONDS)
 
 
 class MpiLine:
