@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from helpers.mpi import MPI_VARIABLES, mpirun, needs_mpi
 from helpers.processes import child_environment, python
 from helpers.training import events
 
@@ -42,12 +43,12 @@ def finish(process: subprocess.Popen[bytes], timeout: float = 120) -> dict[str, 
     return result
 
 
-def team_of(process: subprocess.Popen[bytes]) -> dict[int, psutil.Process]:
+def team_of(process: subprocess.Popen[bytes], variable: str = "TENOR_RANK") -> dict[int, psutil.Process]:
     """By rank: 0 is the server."""
     found = {}
     for child in psutil.Process(process.pid).children():
         with contextlib.suppress(psutil.Error, KeyError):  # one that is dying, or not yet what it will be
-            found[int(child.environ()["TENOR_RANK"])] = child
+            found[int(child.environ()[variable])] = child
     return found
 
 
@@ -99,6 +100,8 @@ def check_ledger(run: Path) -> None:
 
 def end_by_resuming(run: Path) -> dict[str, Any]:
     """Some steps more, beyond the end of the epoch that was under way."""
+    log = run / "metrics.jsonl"
+    log.write_bytes(log.read_bytes().rpartition(b"\n")[0] + b"\n")  # a kill may have cut a line short
     steps = (events(run)[-1]["step"] // BATCHES + 2) * BATCHES
     with training(run, "--epochs", "1000", "--resume", "--max-steps", str(steps)) as process:
         result = finish(process)
@@ -140,6 +143,21 @@ def test_a_lost_server_is_named_and_nothing_is_left(tmp_path: Path) -> None:
     said = stderr.decode()
     assert "the parameter server" in said and "SIGKILL" in said and "--resume" in said
     assert psutil.wait_procs(team.values(), timeout=5)[1] == []
+
+
+@needs_mpi
+def test_under_mpi_a_killed_rank_ends_the_job_and_resume_goes_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with training(run, "--epochs", "1000", over_mpi=True) as process:
+        wait_for(lambda: any(event["epoch"] > 1 for event in tail(run)))
+        team = team_of(process, "OMPI_COMM_WORLD_RANK")
+        team[2].kill()
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert "rank 2" in stderr.decode().lower() and "signal 9" in stderr.decode()
+    assert psutil.wait_procs(team.values(), timeout=5)[1] == []
+    end_by_resuming(run)
+    check_ledger(run)
 
 
 def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:

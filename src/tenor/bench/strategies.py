@@ -23,7 +23,7 @@ from tenor.progress import Progress
 from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
-NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild")
+NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "async")
 ORIGINAL = {  # nodes → seconds and accuracy of the original experiment
     1: (795.53, 0.757),
     2: (621.33, 0.680),
@@ -87,4 +87,4 @@ def _train(settings: BenchSettings, data: Path, name: str, count: int) -> Mappin
     losses = [event["train_loss"] for event in events if event["event"] == "epoch"]
     figures = {"seconds": values["seconds"], "samples_per_s": values["samples_per_s"], "train_loss": losses[-1]}
     scores = {f"{split}_accuracy": values[split]["accuracy"] for split in ("valid", "test")}
-    return {**figures, **scores, "bytes_sent": values["bytes_sent"]}
+    return {**figures, **scores, "bytes_sent": values["bytes_sent"], "staleness": values["staleness_mean"]}
