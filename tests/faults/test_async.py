@@ -23,11 +23,14 @@ BATCHES = 118  # of 256 points
 
 
 @contextlib.contextmanager
-def training(out: Path, *options: str, workers: int = 2) -> Iterator[subprocess.Popen[bytes]]:
+def training(out: Path, *options: str, workers: int = 2, over_mpi: bool = False) -> Iterator[subprocess.Popen[bytes]]:
     given = ("--strategy", "async", "--workers", str(workers), "--threads", "1", "--batch-size", "256", "--json")
-    command = ("-m", "tenor", "train", "points", "--task", "points", "--out", str(out), *given, *options)
+    command = python("-m", "tenor", "train", "points", "--task", "points", "--out", str(out), *given, *options)
     process = subprocess.Popen(
-        python(*command), env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        mpirun(workers + 1, *command) if over_mpi else command,
+        env=child_environment(**(MPI_VARIABLES if over_mpi else {})),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     try:
         yield process
@@ -83,18 +86,22 @@ def kill_workers(process: subprocess.Popen[bytes], run: Path, kills: int) -> Non
         victim.kill()
         wait_for(lambda w=worker, v=victim: team_of(process).get(w + 1, v) != v)  # type: ignore[misc]
         step = tail(run)[-1]["step"]
-        wait_for(lambda w=worker, s=step: any(e["step"] > s and e["leases"][0][0] == w for e in tail(run)))  # type: ignore[misc]
+        wait_for(
+            lambda w=worker, s=step: any(e["step"] > s and w in [lease[0] for lease in e["leases"]] for e in tail(run))
+        )  # type: ignore[misc]
         time.sleep(0.3 * rng.random())
 
 
 def check_ledger(run: Path) -> None:
     """Every batch of every finished epoch once, none twice; every push once."""
     seen = events(run)
-    applied = Counter((event["epoch"], lease[2]) for event in seen for lease in event["leases"])
+    applied = Counter((event["epoch"], *lease[2:]) for event in seen for lease in event["leases"])
     assert set(applied.values()) == {1}
-    assert len(applied) == len(seen) == seen[-1]["step"]
+    assert all(len({lease[2] for lease in event["leases"]}) == 1 for event in seen)  # an update is a batch
+    assert len({name[:2] for name in applied}) == len(seen) == seen[-1]["step"]
+    assert len(applied) == sum(len(event["leases"]) for event in seen)
     for epoch in range(1, seen[-1]["epoch"]):
-        assert {batch for e, batch in applied if e == epoch} == set(range(BATCHES))
+        assert {batch for e, batch, _ in applied if e == epoch} == set(range(BATCHES))
     assert sum(event["samples"] for event in seen if event["epoch"] < seen[-1]["epoch"]) % 30_000 == 0
 
 
@@ -171,11 +178,13 @@ def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_worker_slowed_tenfold_leaves_the_others_their_speed(tmp_path: Path) -> None:
-    """Three workers, one of them ten times slower, against the other two alone."""
+    """Three workers, who sleep most of the time so that few cores do for them: all alike, then one ten times slower.
+    What the other two do is two thirds of what the three did."""
     rates = {}
-    for name, workers, options in (("slow", 3, ("--slowdown", "2:10")), ("others", 2, ())):
-        with training(tmp_path / name, "--staleness", "4", "--epochs", "40", *options, workers=workers) as process:
+    for name, slowdown in (("alike", "0:20,1:20,2:20"), ("one slow", "0:20,1:20,2:200")):
+        options = ("--staleness", "4", "--epochs", "5", "--slowdown", slowdown)
+        with training(tmp_path / name, *options, workers=3) as process:
             rates[name] = finish(process, 600)["samples_per_s"]
-        assert max(event["staleness"] for event in events(tmp_path / name)) <= 4.0
+        assert max(event["staleness"] for event in events(tmp_path / name)) <= 4
         check_ledger(tmp_path / name)
-    assert rates["slow"] >= 0.85 * rates["others"]
+    assert rates["one slow"] >= 0.85 * 2 / 3 * rates["alike"], rates

@@ -7,6 +7,7 @@ import socket
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tenor.errors import UsageError, WorkerError
 from tenor.training.compression import Compression, make_compression
 from tenor.training.job import Job
 from tenor.training.optimizers import SGD, Optimizer
+from tenor.training.parameter_server.arrivals import make_arrival
 from tenor.training.parameter_server.cargo import Cargo
 from tenor.training.parameter_server.channels import Event
 from tenor.training.parameter_server.messages import END, HELLO, PREFIX, WORK, Message, decode, frame_size
@@ -53,7 +55,8 @@ def test_without_staleness_it_is_one_process(data: Path, tmp_path: Path) -> None
 
 
 class Scripted:
-    """Three workers in the server's own process, who push in turn: each gradient is late by two updates."""
+    """Three workers in the server's own process, who push in turn. The last completes a batch and goes on with the new
+    weights, while the other two have begun the next batch with the old ones: one update late."""
 
     def __init__(self, world: World, backend: str, limit: int) -> None:
         self.task = Points(SETTINGS)
@@ -95,11 +98,12 @@ SETTINGS = replace(
 )
 
 
-@pytest.mark.parametrize("changes", [{}, {"delay_compensation": 2.0}, {"stale_rate": True, "staleness": "inf"}])
+@pytest.mark.parametrize("changes", [{}, {"delay_compensation": 2.0}, {"staleness": "0"}])
 def test_late_gradients_are_applied_as_anybody_would(
     changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(asynchronous, "open_channel", Scripted)
+    monkeypatch.setattr(asynchronous, "time", SimpleNamespace(monotonic=lambda: 0.0))  # nothing is overdue
     torch.set_default_dtype(torch.float64)
     try:
         world = World(0, 4, 0, 4, rendezvous="file:///nowhere")
@@ -108,35 +112,44 @@ def test_late_gradients_are_applied_as_anybody_would(
         expected = plain_training(**changes)
     finally:
         torch.set_default_dtype(torch.float32)
-    behind = [0, 1] + 10 * [2]
-    assert [event["staleness"] for event in events(tmp_path)] == [updates / 3 for updates in behind]
-    assert (result["staleness_max"], result["staleness_mean"]) == (2 / 3, pytest.approx(sum(behind) / 36))
+    behind = [0] + 11 * [0 if changes.get("staleness") == "0" else 1]
+    assert [event["staleness"] for event in events(tmp_path)] == behind
+    assert (result["staleness_max"], result["staleness_mean"]) == (max(behind), sum(behind) / 12)
     for name, weight in expected.items():
         np.testing.assert_allclose(weights(tmp_path)[name], weight.numpy(), rtol=1e-9, atol=1e-12)
 
 
-def plain_training(delay_compensation: float = 0.0, stale_rate: bool = False, **_: object) -> dict[str, torch.Tensor]:
+def plain_training(delay_compensation: float = 0.0, staleness: str = "4") -> dict[str, torch.Tensor]:
     task = Points(SETTINGS)
     model = task.make_model()
-    starts = [task.order.num_batches * worker // 3 for worker in range(3)]
     history: list[list[torch.Tensor]] = []
     for step in range(12):
         history.append([parameter.detach().clone() for parameter in model.parameters()])
-        now, old = history[-1], history[max(0, step - 2)]
-        put(model, old)
-        batch = task.load(0, starts[step % 3] + step // 3, 0, np.ones(1))
-        model.zero_grad()
-        torch.nn.functional.cross_entropy(model(batch), batch.labels).backward()
-        gradients = [parameter.grad for parameter in model.parameters()]
-        rate = 0.5 / (max(1, min(step, 2)) if stale_rate else 1)
-        put(
-            model,
-            [
-                w - rate * (g + delay_compensation * g.abs() * (w - v))
-                for w, v, g in zip(now, old, gradients, strict=True)
-            ],
-        )
+        now = history[-1]
+        total = [torch.zeros_like(weight) for weight in now]
+        for part in range(3):
+            old = now if part == 2 or step == 0 or staleness == "0" else history[-2]
+            put(model, old)
+            batch = task.load(0, step, part, np.ones(3))
+            model.zero_grad()
+            torch.nn.functional.cross_entropy(model(batch), batch.labels, reduction="sum").backward()
+            for so_far, parameter, w, v in zip(total, model.parameters(), now, old, strict=True):
+                assert parameter.grad is not None
+                so_far.add_(parameter.grad + delay_compensation * parameter.grad.abs() * (w - v))
+        put(model, [weight - 0.5 * gradient / 256 for weight, gradient in zip(now, total, strict=True)])
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def test_a_late_gradient_s_rate_is_divided_by_its_updates() -> None:
+    rates: list[float] = []
+    server = asynchronous.Asynchronous(
+        replace(SETTINGS, stale_rate=True), World(0, 3, 0, 3), make_compression("none", 0.1, 1)
+    )
+    server.optimizer = SimpleNamespace(step=rates.append)  # type: ignore[assignment]
+    for staleness in (0, 1, 3):
+        server.arrival = make_arrival([], staleness)
+        server.apply(0.6)
+    assert rates == [0.6, 0.6, pytest.approx(0.2)]
 
 
 @torch.no_grad()

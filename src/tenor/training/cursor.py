@@ -23,8 +23,8 @@ class Cursor:
     weight_sum: float = 0.0
     bytes_sent: int = 0  # by the first worker
     bytes_saved: int = 0  # by compression
-    staleness_sum: float = 0.0  # in rounds, over the steps
-    staleness_max: float = 0.0
+    staleness_sum: int = 0  # over the steps
+    staleness_max: int = 0
     requeued: int = 0
     skipped: int = 0
     skipped_in_a_row: int = 0

@@ -1,11 +1,12 @@
 """Who computes what with a parameter server: pure, events in and decisions out, without sockets, clock or tensors.
 
-The epoch's global batches are a queue of leases. A worker is granted one at a time, with the weights of that moment;
-what it pushes is applied once, or refused. With a bound of s rounds a round is one update a worker, and a lease a whole
-batch: a grant that the weights have moved on from by more than the bound is void, and its lease goes back to the queue.
-With s = 0 a batch is cut into one lease a worker, and one update is made of all of them: synchronous training. Leases
-of a lost worker go back to the queue as well. When the queue is empty, a lease that takes much longer than usual is
-granted to an idle worker too; the first to push it wins. So a slow worker never holds up the others for longer.
+A global batch is cut into one lease a worker. A worker is granted one at a time, with the weights of that moment; when
+all of a batch are pushed, one update is made of them. A round is a batch. Workers go on to the next batch without
+waiting for the rest of this one, and the weights may move on by s rounds between a grant and the update that its push
+becomes part of: what is later than that is void, and its lease goes back to the queue. With s = 0 a batch is begun when
+the one before is applied: synchronous training. Leases of a lost worker go back to the queue as well, and one that
+takes much longer than usual is granted to another worker too; the first to push it wins. So a slow worker never holds
+up the others for longer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import random
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 PATIENCE = 2.0  # usual times that a lease may take before an idle worker is granted it too
 FIRST_GUESS = 30.0  # seconds that a lease usually takes, until one is done
@@ -28,8 +28,8 @@ class Lease:
 
     epoch: int
     batch: int
-    part: int = 0
-    parts: int = 1
+    part: int
+    parts: int
 
 
 @dataclass(frozen=True)
@@ -55,40 +55,29 @@ class Decision:
 class Leases:
     def __init__(self, size: int, rounds: float, is_random: bool = False, seed: int = 0) -> None:
         self.size, self.is_random, self.seed = size, is_random, seed
-        self.is_synchronous = not rounds
-        self.parts = size if self.is_synchronous else 1
-        self.bound = rounds * size  # in updates
-        self.version = 0
+        self.bound = rounds
+        self.version = 0  # updates made
         self.done: set[int] = set()  # batches of this epoch
         self.requeued: Counter[str] = Counter()  # leases granted again, by reason
         self.idle: set[int] = set()
         self.grants: dict[int, Grant] = {}  # by worker; void ones are gone from here
+        self.kept: dict[Lease, Grant] = {}  # pushed, of batches that are not complete
         self._busy: dict[int, int] = {}  # the sequence number of the push that a worker owes, void or not
         self._sequences: Counter[int] = Counter()
         self._pace: dict[int, float] = {}  # seconds that a lease takes, by worker
         self._again: deque[Lease] = deque()
-        self._queues: list[list[Lease]] = []  # what comes next is last; one a worker, or one for all
-        self._closed: deque[int] = deque()  # batches whose leases are not in the queues yet
-        self._kept: dict[int, Grant] = {}  # pushed parts of a batch that is not complete
+        self._queue: list[Lease] = []  # of the batch begun last
+        self._batches: deque[int] = deque()  # not begun
 
     def begin(self, epoch: int, num_batches: int, done: Iterable[int] = ()) -> None:
         """Queue the batches of an epoch but those that are done; whatever workers still hold is void."""
         self.epoch, self.num_batches, self.done = epoch, num_batches, set(done)
-        self.grants.clear()
-        self._again.clear()
-        self._kept.clear()
+        for held in (self.grants, self.kept, self._again, self._queue):
+            held.clear()
         left = [batch for batch in range(num_batches) if batch not in self.done]
-        self._closed = deque(left if self.is_synchronous else ())
-        self._queues = self._deal([] if self.is_synchronous else [Lease(epoch, batch) for batch in left])
-
-    def _deal(self, leases: list[Lease]) -> list[list[Lease]]:
-        """To each worker its own stretch of the leases, or to all the same ones in random order."""
-        if self.is_random:
-            shuffled = list(leases)
-            random.Random(f"{self.seed} {self.epoch} {len(self.done)}").shuffle(shuffled)
-            return [shuffled]
-        bounds = [len(leases) * number // self.size for number in range(self.size + 1)]
-        return [leases[start:stop][::-1] for start, stop in pairwise(bounds)]
+        if self.is_random and self.bound:  # in step the order is that of one process
+            random.Random(f"{self.seed} {epoch}").shuffle(left)
+        self._batches = deque(left)
 
     @property
     def is_over(self) -> bool:
@@ -117,20 +106,27 @@ class Leases:
         self._learn_pace(worker, now - grant.since)
         for other in self._holders(grant.lease):  # overtaken
             del self.grants[other.worker]
-        self._kept[grant.lease.part] = grant
-        return self._update() if len(self._kept) == self.parts else Decision(True)
+        self.kept[grant.lease] = grant
+        parts = sorted((one for one in self.kept.values() if one.lease.batch == grant.lease.batch), key=_part)
+        return self._update(tuple(parts)) if len(parts) == self.size else Decision(True)
 
-    def _update(self) -> Decision:
-        grants = tuple(grant for _, grant in sorted(self._kept.items()))
-        self._kept.clear()
+    def _update(self, grants: tuple[Grant, ...]) -> Decision:
         staleness = self.version - min(grant.version for grant in grants)
         self.version += 1
         self.done.add(grants[0].lease.batch)
-        for grant in list(self.grants.values()):
-            if self.version - grant.version > self.bound:
-                del self.grants[grant.worker]
-                self._put_back(grant.lease, "late")
+        for grant in grants:
+            del self.kept[grant.lease]
+        self._void_late()
         return Decision(True, grants, staleness)
+
+    def _void_late(self) -> None:
+        for grant in [*self.kept.values(), *self.grants.values()]:
+            if self.version - grant.version > self.bound:
+                if self.kept.get(grant.lease) is grant:
+                    del self.kept[grant.lease]
+                else:
+                    del self.grants[grant.worker]
+                self._put_back(grant.lease, "late")
 
     def _put_back(self, lease: Lease, reason: str) -> None:
         if not self._holders(lease):
@@ -142,12 +138,9 @@ class Leases:
 
     def hand_out(self, now: float) -> list[Grant]:
         """Grants for workers that have nothing to do; to be asked after every event, and now and then."""
-        if self._closed and not any(self._queues) and not (self._again or self.grants or self._kept):
-            batch = self._closed.popleft()
-            self._queues = self._deal([Lease(self.epoch, batch, part, self.parts) for part in range(self.parts)])
         made = []
         for worker in sorted(self.idle):
-            if (lease := self._next(worker) or self._overdue(now)) is not None:
+            if (lease := self._next(worker, now)) is not None:
                 made.append(self._grant(worker, lease, now))
         return made
 
@@ -158,12 +151,21 @@ class Leases:
         self.grants[worker] = Grant(worker, self._sequences[worker], lease, self.version, now)
         return self.grants[worker]
 
-    def _next(self, worker: int) -> Lease | None:
-        """What was put back, else something of its own, else something of the worker with most left."""
+    def _next(self, worker: int, now: float) -> Lease | None:
+        """What was put back or is overdue, so that no batch waits for long; else a part of the newest batch, its own
+        where it is there; else of the next."""
         if self._again:
             return self._again.popleft()
-        queue = self._queues[worker % len(self._queues)] or max(self._queues, key=len)
-        return queue.pop() if queue else None
+        if (overdue := self._overdue(now)) is not None:
+            return overdue
+        if not self._queue and self._batches and (self.bound or not (self.grants or self.kept)):
+            batch = self._batches.popleft()
+            self._queue = [Lease(self.epoch, batch, part, self.size) for part in range(self.size)]
+        own = [lease for lease in self._queue if lease.part == worker and not self.is_random]
+        lease = next(iter(own or self._queue), None)
+        if lease is not None:
+            self._queue.remove(lease)
+        return lease
 
     def _overdue(self, now: float) -> Lease | None:
         """The lease that has been out longest, where that is much longer than usual."""
@@ -181,3 +183,7 @@ class Leases:
 
     def _learn_pace(self, worker: int, seconds: float) -> None:
         self._pace[worker] = FADE * self._pace.get(worker, seconds) + (1 - FADE) * seconds
+
+
+def _part(grant: Grant) -> int:
+    return grant.lease.part

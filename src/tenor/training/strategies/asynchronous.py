@@ -1,4 +1,4 @@
-"""A parameter server: workers pull weights, compute on batches of their own and push gradients; nobody waits for all.
+"""A parameter server: workers pull weights, compute parts of batches and push gradients; nobody waits for all.
 
 The server's side. It owns weights and optimizer and runs the loop, in which an update that workers pushed stands where
 elsewhere a batch stands (Dean et al. 2012, "Large Scale Distributed Deep Networks"). A gradient was computed with
@@ -47,7 +47,7 @@ class Asynchronous(InStep):
         self.leases = Leases(self.size, float(settings.staleness), is_random, settings.seed)
         self.done: set[int] | None = None  # batches of a checkpoint's epoch
         self.pulls: dict[int, Pull] = {}  # by worker
-        self.kept: dict[Grant, Push] = {}
+        self.pushes: dict[Grant, Push] = {}  # that the leases keep
         self.refused: set[int] = set()  # workers who are to hear that their last push was not applied
         self.has_begun = False
         self.signal = 0  # that some worker was sent
@@ -68,7 +68,7 @@ class Asynchronous(InStep):
     def _updates(self, epoch: int, start: int, num_batches: int) -> Iterator[Batch]:
         done = self.done if self.done is not None and start else range(start)
         self.done = None
-        self.kept.clear()
+        self.pushes.clear()
         self._await_team()
         self.leases.begin(epoch, num_batches, done)
         heard = time.monotonic()
@@ -139,10 +139,12 @@ class Asynchronous(InStep):
             return None
         assert grant is not None
         self.num_saved += int(message.values["saved"])
-        self.kept[grant] = Push(grant, self.pulls[worker], message.values, message.arrays)
+        self.pushes[grant] = Push(grant, self.pulls[worker], message.values, message.arrays)
         if not decision.update:
             return None
-        return make_arrival([self.kept.pop(one) for one in decision.update], decision.staleness)
+        complete = [self.pushes[one] for one in decision.update]
+        self.pushes = {one: self.pushes[one] for one in self.leases.kept.values()}  # others are done or late
+        return make_arrival(complete, decision.staleness)
 
     def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
         """Add up what the workers computed, in order of their parts."""
@@ -151,6 +153,8 @@ class Asynchronous(InStep):
         total: list[Tensor] = []
         for push in batch.pushes:
             found = self.cargo.unpack_gradients(push.arrays, rows)
+            if self.settings.delay_compensation and batch.staleness:
+                self._compensate(found, push.pull)
             total = [sum_.add_(one) for sum_, one in zip(total, found, strict=True)] if total else found
         self.cargo.place_gradients(total, rows)
         return batch.total("loss"), batch.total("weight")
@@ -159,32 +163,20 @@ class Asynchronous(InStep):
         weight, arrival = float(tallies[1]), self.arrival
         for _, gradient in self.optimizer.gradients():
             gradient.div_(weight)
-        if self.settings.delay_compensation and arrival.staleness:
-            self._compensate(arrival.pushes[0].pull)
         leases = tuple(
             (p.grant.worker, p.grant.sequence, p.grant.lease.batch, p.grant.lease.part) for p in arrival.pushes
         )
         requeued, before = sum(self.leases.requeued.values()), self.num_requeued
-        staleness = arrival.staleness / self.size
-        stats = SyncStats(self.num_bytes, self.waited, self.num_saved, staleness, requeued - before, leases)
+        stats = SyncStats(self.num_bytes, self.waited, self.num_saved, arrival.staleness, requeued - before, leases)
         self.num_bytes, self.num_saved, self.waited, self.num_requeued = 0, 0, 0.0, requeued
         return stats
 
-    @torch.no_grad()
-    def _compensate(self, pull: Pull) -> None:
+    def _compensate(self, gradients: list[Tensor], pull: Pull) -> None:
         """g + λ|g|(w − w'), where w' are the weights that g was computed with: a first-order estimate of what g would
         be with w. It is the paper's adaptive form, g + λ g² (w − w') / |g|, without a memory of past gradients."""
-        parts = dict(zip(self.cargo.parameters, pull.dense.split(self.cargo.sizes), strict=True))
-        for name, gradient in self.optimizer.gradients():
-            weight = self.optimizer.weights[name]
-            if name in self.cargo.tables:
-                assert pull.rows is not None
-                weight = weight.index_select(0, pull.rows.to(weight.device))
-                old = pull.values[list(self.cargo.tables).index(name)]
-            else:
-                old = parts[name].view_as(weight)
-            moved = weight - old.to(weight.device)
-            gradient.addcmul_(gradient.abs(), moved, value=self.settings.delay_compensation)
+        now = [self.cargo.weights(), *(self.cargo.rows(pull.rows) if pull.rows is not None else [])]
+        for gradient, weight, old in zip(gradients, now, [pull.dense, *pull.values], strict=True):
+            gradient.addcmul_(gradient.abs(), weight - old, value=self.settings.delay_compensation)
 
     def apply(self, lr: float) -> None:
         behind = self.arrival.staleness if self.settings.stale_rate else 1

@@ -21,7 +21,7 @@ class SyncStats:
     bytes_sent: int = 0
     wait_seconds: float = 0.0
     bytes_saved: int = 0  # that compression kept from being sent
-    staleness: float = 0.0  # rounds between the weights that a gradient was computed with and those it was applied to
+    staleness: int = 0  # updates between the weights that a gradient was computed with and those it was applied to
     requeued: int = 0  # leases that had to be granted again
     leases: tuple[tuple[int, ...], ...] = ()  # applied: (worker, sequence number, batch, part)
 
