@@ -53,11 +53,11 @@ class TrainSettings:
     sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
-    staleness: str = setting("4", "Rounds that async's weights may move on while a worker computes; 0: none, or inf.")
+    staleness: str = setting("4", "Updates that async's gradients may be late; 0: in step, inf: any number.")
     stale_rate: bool = setting(False, "Divide async's rate by the updates that a gradient is behind.")
     delay_compensation: float = setting(0.0, "How far async corrects late gradients (DC-ASGD's λ); 0: not.")
     async_data: str = setting(
-        "shard", "Whether async's workers go through their own batches or any.", ("shard", "random")
+        "shard", "Whether async's workers take their own parts of batches in order, or any.", ("shard", "random")
     )
     max_replacements: int = setting(20, "How many killed workers async may replace.")
     compress: str = setting("none", "How gradients travel with allreduce and async.", ("none", "fp16", "bf16", "top-k"))
