@@ -30,9 +30,8 @@ OVER_MPI = " over mpi"
 TIMEOUT = 150
 OUTCOMES = [
     *TOGETHER,
-    *SYNCHRONOUS,
     "top-k",
-    pytest.param("bf16", marks=pytest.mark.soak),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("bf16", *SYNCHRONOUS)),
     *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,11 +59,13 @@ class Scripted:
     """Three workers in the server's own process, who push in turn. The last completes a batch and goes on with the new
     weights, while the other two have begun the next batch with the old ones: one update late."""
 
+    compress = "none"
+
     def __init__(self, world: World, backend: str, limit: int) -> None:
         self.task = Points(SETTINGS)
         model = self.task.make_model()
         optimizer = Optimizer(model, SGD())
-        cargo = Cargo(model, optimizer, make_compression("none", 0.1, SETTINGS.batch_size))
+        cargo = Cargo(model, optimizer, make_compression(self.compress, 0.5, SETTINGS.batch_size))
         self.workers = [Worker(number, self.task, model, optimizer, cargo, Slowdown()) for number in range(3)]
         self.inbox: dict[int, Message] = {}
         self.greetings = [0, 1, 2]
@@ -98,25 +101,51 @@ SETTINGS = replace(
 )
 
 
+def train_scripted(out: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:
+    monkeypatch.setattr(asynchronous, "open_channel", Scripted)
+    monkeypatch.setattr(asynchronous, "time", SimpleNamespace(monotonic=lambda: 0.0))  # nothing is overdue
+    monkeypatch.setattr(Scripted, "compress", changes.get("compress", "none"))
+    world = World(0, 4, 0, 4, rendezvous="file:///nowhere")
+    job = Job("points", str(out), replace(SETTINGS, **changes), False)
+    return train_as(world, job, lambda event: None, lambda: 0)
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize("changes", [{}, {"delay_compensation": 2.0}, {"staleness": "0"}])
 def test_late_gradients_are_applied_as_anybody_would(
     changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asynchronous, "open_channel", Scripted)
-    monkeypatch.setattr(asynchronous, "time", SimpleNamespace(monotonic=lambda: 0.0))  # nothing is overdue
-    torch.set_default_dtype(torch.float64)
-    try:
-        world = World(0, 4, 0, 4, rendezvous="file:///nowhere")
-        job = Job("points", str(tmp_path), replace(SETTINGS, **changes), False)
-        result = train_as(world, job, lambda event: None, lambda: 0)
-        expected = plain_training(**changes)
-    finally:
-        torch.set_default_dtype(torch.float32)
+    result = train_scripted(tmp_path, monkeypatch, **changes)
+    expected = plain_training(**changes)
     behind = [0] + 11 * [0 if changes.get("staleness") == "0" else 1]
     assert [event["staleness"] for event in events(tmp_path)] == behind
     assert (result["staleness_max"], result["staleness_mean"]) == (max(behind), sum(behind) / 12)
     for name, weight in expected.items():
         np.testing.assert_allclose(weights(tmp_path)[name], weight.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize(
+    ("compress", "bytes_a_number", "near"), [("fp16", 2, 1e-3), ("bf16", 2, 1e-2), ("top-k", 6, 0.5)]
+)
+def test_compressed_gradients_lead_to_about_the_same_weights(
+    compress: str, bytes_a_number: int, near: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of top-k half the numbers travel, in 8 bytes, with places of 4; the rest comes later."""
+    result = train_scripted(tmp_path, monkeypatch, compress=compress, top_k=0.5)
+    expected = plain_training()
+    numbers = sum(weight.numel() for weight in expected.values())
+    assert result["bytes_saved"] == 12 * 3 * numbers * (8 - bytes_a_number)
+    found = weights(tmp_path)
+    distance = max(np.abs(found[name] - weight.numpy()).max() for name, weight in expected.items())
+    assert 0 < distance < near
 
 
 def plain_training(delay_compensation: float = 0.0, staleness: str = "4") -> dict[str, torch.Tensor]:

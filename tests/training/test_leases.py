@@ -85,7 +85,7 @@ class Team:
         raise AssertionError("it hangs")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(PLANS)
 def test_each_lease_is_applied_once_within_the_bound_and_nothing_hangs(plan: tuple[int, float, int, bool, int]) -> None:
     size, rounds, num_batches, is_random, seed = plan
@@ -103,7 +103,7 @@ def test_each_lease_is_applied_once_within_the_bound_and_nothing_hangs(plan: tup
     assert team.num_updates == 3 * num_batches
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(PLANS)
 def test_without_a_bound_order_is_that_of_one_process(plan: tuple[int, float, int, bool, int]) -> None:
     """With s = 0 update k is batch k, so what is computed is what one process computes."""
