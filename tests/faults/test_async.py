@@ -132,10 +132,10 @@ def test_killed_workers_are_replaced_and_every_gradient_is_applied_once(tmp_path
 @pytest.mark.soak
 def test_ten_kills(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with training(run, "--epochs", "600") as process:
+    with training(run, "--epochs", "200") as process:
         kill_workers(process, run, 10)
         result = finish(process, 900)
-    assert (result["replaced"], result["epochs"]) == (10, 600)
+    assert (result["replaced"], result["epochs"]) == (10, 200)
     check_ledger(run)
 
 
