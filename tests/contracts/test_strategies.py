@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from helpers.mpi import needs_mpi, spawn_ranks
 from helpers.processes import child_environment, python
 from helpers.strategies import POINTS, SHORT, train_rank
 from helpers.training import events
@@ -19,32 +20,39 @@ from tenor.training.spirals import bayes_accuracy
 from tenor.training.strategies import STRATEGIES
 
 TOGETHER = [name for name in STRATEGIES if name != "single"]
+SYNCHRONOUS = {"async in step": {"staleness": "0"}}
 COMPRESSED = {  # allreduce's variants; error feedback is made for plain SGD, with Adam it learns later
     "top-k": {"compress": "top-k", "top_k": 0.1, "optimizer": "sgd", "lr": 0.2},
     "bf16": {"compress": "bf16"},
 }
-RANKS = {"hybrid": 4}  # others: 2
+RANKS = {"hybrid": 4, "async": 3}  # others: 2
 HEAVY = {"model-parallel": pytest.mark.soak}  # hybrid is the same with two rows
-LOCK_FREE = ["hogwild"]  # updates meet in no fixed order: figures repeat to 0.1 in accuracy after so few steps
+LOCK_FREE = ["hogwild", "async"]  # updates meet in no fixed order: figures repeat to 0.1 in accuracy after so few steps
+OVER_MPI = " over mpi"
 TIMEOUT = 150
+OUTCOMES = [
+    *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
+    "top-k",
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("bf16", *SYNCHRONOUS)),
+    *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
+]
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
-        "top-k",
-        pytest.param("bf16", marks=pytest.mark.soak),
-    ],
-)
+@pytest.fixture(scope="module", params=OUTCOMES)
 def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two ranks came to; of the hybrid strategy two pairs."""
-    folder = tmp_path_factory.mktemp(request.param)
-    changes = COMPRESSED.get(request.param, {})
-    strategy = "allreduce" if changes else request.param
-    call = {"strategy": strategy, "folder": str(folder), "changes": changes}
-    ranks = spawn_workers(RANKS.get(request.param, 2), "helpers.strategies:run_contract", TIMEOUT, **call)
-    return {"strategy": request.param, "folder": folder, "ranks": ranks}
+    """What two ranks came to; of the hybrid strategy two pairs; with a server three, over MPI five."""
+    folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
+    name, changes = request.param.removesuffix(OVER_MPI), {}
+    if name in COMPRESSED:
+        name, changes = "allreduce", COMPRESSED[name]
+    elif name in SYNCHRONOUS:
+        name, changes = "async", SYNCHRONOUS[name]
+    call = {"strategy": name, "folder": str(folder), "changes": changes}
+    if request.param.endswith(OVER_MPI):
+        ranks = spawn_ranks(5, "helpers.strategies:run_contract", TIMEOUT, **call)
+    else:
+        ranks = spawn_workers(RANKS.get(name, 2), "helpers.strategies:run_contract", TIMEOUT, **call)
+    return {"strategy": request.param.removesuffix(OVER_MPI), "folder": folder, "ranks": ranks}
 
 
 def same(outcome: dict[str, Any], one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -110,7 +118,10 @@ def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None
         assert result["weights_sha256"] == alone
 
 
-@pytest.mark.parametrize("strategy", [name for name in TOGETHER if name != "hybrid"])
+KILLED = [name for name in TOGETHER if name not in ("hybrid", "async")]  # async replaces: tests/faults
+
+
+@pytest.mark.parametrize("strategy", KILLED)
 def test_a_killed_worker_is_named_and_nothing_is_left(strategy: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     options = ["--strategy", strategy, "--workers", "2", "--threads", "1", "--epochs", "200", "--batch-size", "256"]

@@ -6,6 +6,7 @@ import faulthandler
 import importlib
 import importlib.util
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ def main(target: str, arguments: str, out: str) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     name, _, function = target.rpartition(":")
     result = getattr(_module(name), function)(**json.loads(arguments))
-    Path(out).write_text(json.dumps(result), "utf-8")
+    Path(out.format(rank=os.environ.get("OMPI_COMM_WORLD_RANK"))).write_text(json.dumps(result), "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import shutil
@@ -13,20 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.mpi import MPI_VARIABLES, MPIRUN, needs_mpi
 from helpers.processes import child_environment
 
 OPTIONS = ["--hidden", "8", "--embedding-dim", "8", "--max-steps", "12", "--threads", "1", "--json"]
-MPIRUN = Path(sys.executable).with_name("mpirun")
-# Open MPI refuses root and more processes than cores unless told; shared memory alone keeps it off the network
-MPI_VARIABLES = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "OMPI_MCA_btl": "self,sm",
-}
-needs_mpi = pytest.mark.skipif(
-    importlib.util.find_spec("mpi4py") is None or not MPIRUN.exists(), reason="the extra 'mpi' is not installed"
-)
 
 
 def start(command: list[str], **variables: str) -> subprocess.Popen[str]:

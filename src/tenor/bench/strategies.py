@@ -28,7 +28,7 @@ from tenor.training.run_folder import RunFolder
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks import make_task
 
-NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "model-parallel", "hybrid")
+NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "model-parallel", "hybrid")
 STAGES = {"points": 2, "reviews": 3}  # of the models, over which model-parallel can be spread
 ORIGINAL = {  # nodes → seconds and accuracy of the original experiment
     1: (795.53, 0.757),

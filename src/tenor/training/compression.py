@@ -1,8 +1,8 @@
 """What gradients become to travel: the null case, half the bytes a number, or only the largest numbers.
 
 A compression begins to sum a tensor over the workers in place, as a group does, and says how many bytes stood in for
-it. What top-k leaves out is kept and added to the next gradient (error feedback), so that nothing is lost for good
-(Stich et al. 2018, "Sparsified SGD with Memory").
+it; or it packs the tensor for one receiver, who unpacks it. What top-k leaves out is kept and added to the next
+gradient (error feedback), so that nothing is lost for good (Stich et al. 2018, "Sparsified SGD with Memory").
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tenor.training.groups import Group, Pending
 
 class Compression(Protocol):
     memory: dict[str, Tensor]  # what a worker holds back, by the name of the tensor
+    num_parts: int  # that a packed tensor comes in
 
     def remember(self, name: str, like: Tensor) -> None:
         """Make room for what may be held back of tensors of that name."""
@@ -29,11 +30,21 @@ class Compression(Protocol):
     def num_bytes(self, flat: Tensor, size: int) -> int:
         """How many bytes are summed in place of the tensor."""
 
+    def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
+        """What travels to a single receiver in place of the tensor, which may be spoilt by it."""
+
+    def take_back(self) -> None:
+        """The tensors packed last were not used: what was held back of them is forgotten."""
+
+    def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
+        """Fill the tensor with what was packed."""
+
 
 class Uncompressed:
     """The null case: the sum itself."""
 
     memory: dict[str, Tensor]
+    num_parts = 1
 
     def __init__(self) -> None:
         self.memory = {}
@@ -47,6 +58,15 @@ class Uncompressed:
     def num_bytes(self, flat: Tensor, size: int) -> int:
         return flat.nbytes
 
+    def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
+        return [flat]
+
+    def take_back(self) -> None:
+        pass
+
+    def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
+        flat.copy_(parts[0])
+
 
 class Half(Uncompressed):
     """Sums in 16 bits: fp16 is finer, bf16 has the range of fp32. `scale` keeps sums over a batch within fp16."""
@@ -56,19 +76,31 @@ class Half(Uncompressed):
         self.dtype, self.scale = dtype, scale
 
     def start(self, group: Group, name: str, flat: Tensor, rows: Tensor | None = None) -> Pending:
-        small = (flat * self.scale).to(self.dtype)
+        small = self._small(flat)
         return _Then(group.start_sum(small), lambda: flat.copy_(small).div_(self.scale))
 
     def num_bytes(self, flat: Tensor, size: int) -> int:
         return flat.numel() * self.dtype.itemsize
 
+    def _small(self, flat: Tensor) -> Tensor:
+        return (flat * self.scale).to(self.dtype)
+
+    def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
+        return [self._small(flat).view(torch.int16)]
+
+    def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
+        flat.copy_(parts[0].view(self.dtype)).div_(self.scale)
+
 
 class TopK(Uncompressed):
     """The share of numbers that are largest; every worker chooses its own, so places travel beside values."""
 
+    num_parts = 2
+
     def __init__(self, share: float) -> None:
         super().__init__()
         self.share = share
+        self.before: dict[str, tuple[Tensor | None, Tensor]] = {}  # what was held back until the last packing
 
     def remember(self, name: str, like: Tensor) -> None:
         self.memory[name] = torch.zeros_like(like)
@@ -77,6 +109,10 @@ class TopK(Uncompressed):
         return math.ceil(self.share * flat.numel())
 
     def start(self, group: Group, name: str, flat: Tensor, rows: Tensor | None = None) -> Pending:
+        return self._send(group, flat, *self._choose(name, flat, rows))
+
+    def _choose(self, name: str, flat: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The places and values that go; the others are kept."""
         memory = self.memory[name]
         flat += (memory if rows is None else memory.index_select(0, rows)).flatten()
         places = flat.abs().topk(self._count(flat)).indices
@@ -88,7 +124,7 @@ class TopK(Uncompressed):
             memory.copy_(flat.view_as(memory))
         else:
             memory.index_copy_(0, rows, flat.view(len(rows), -1))
-        return self._send(group, flat, places, values)
+        return places, values
 
     def _send(self, group: Group, flat: Tensor, places: Tensor, values: Tensor) -> Pending:
         """Each worker fills its own row of a table of whole numbers, whose sum is exact: values go as their bits."""
@@ -105,6 +141,22 @@ class TopK(Uncompressed):
 
     def num_bytes(self, flat: Tensor, size: int) -> int:
         return 2 * flat.element_size() * self._count(flat) * size
+
+    def pack(self, name: str, flat: Tensor, rows: Tensor | None = None) -> list[Tensor]:
+        memory = self.memory[name]
+        self.before[name] = rows, memory.clone() if rows is None else memory.index_select(0, rows)
+        places, values = self._choose(name, flat, rows)
+        return [places.to(torch.int32), values]
+
+    def take_back(self) -> None:
+        for name, (rows, before) in self.before.items():
+            if rows is None:
+                self.memory[name].copy_(before)
+            else:
+                self.memory[name].index_copy_(0, rows, before)
+
+    def unpack(self, parts: list[Tensor], flat: Tensor) -> None:
+        flat.zero_().index_copy_(0, parts[0].long(), parts[1])
 
 
 class _Then:

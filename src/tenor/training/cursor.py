@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from tenor.training.strategies.base import SyncStats
 from tenor.training.tallies import Tallies
 
 
@@ -22,6 +23,9 @@ class Cursor:
     weight_sum: float = 0.0
     bytes_sent: int = 0  # by the first worker
     bytes_saved: int = 0  # by compression
+    staleness_sum: int = 0  # over the steps
+    staleness_max: int = 0
+    requeued: int = 0
     skipped: int = 0
     skipped_in_a_row: int = 0
     best: float = -math.inf
@@ -40,10 +44,13 @@ class Cursor:
             self.skipped += 1
             self.skipped_in_a_row += 1
 
-    def count(self, tallies: Tallies, bytes_sent: int, bytes_saved: int) -> None:
+    def count(self, tallies: Tallies, stats: SyncStats) -> None:
         """Add up what the workers agreed on; a loss of steps that some worker skipped is no number."""
-        self.bytes_sent += bytes_sent
-        self.bytes_saved += bytes_saved
+        self.bytes_sent += stats.bytes_sent
+        self.bytes_saved += stats.bytes_saved
+        self.staleness_sum += stats.staleness
+        self.staleness_max = max(self.staleness_max, stats.staleness)
+        self.requeued += stats.requeued
         self.samples += round(tallies.samples)
         self.tokens += round(tallies.tokens)
         if math.isfinite(tallies.loss):

@@ -20,6 +20,8 @@ from tenor.store.verify import verify_data
 from tenor.training.display import Display
 from tenor.training.job import Job
 from tenor.training.processes import Workers
+from tenor.training.roles import has_server, num_computing
+from tenor.training.served import ServedWorkers
 from tenor.training.settings import TrainSettings
 from tenor.world import World, detect
 
@@ -97,8 +99,8 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     for restarts in range(limit + 1):
         display = Display(progress, size)
         try:
-            _run_once(job, size, display)
-            return {**display.result, "restarts": restarts}
+            replaced = _run_once(job, size, display)
+            return {**display.result, "restarts": restarts, "replaced": replaced}
         except WorkerError as error:
             if restarts == limit:
                 raise
@@ -109,16 +111,25 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     raise AssertionError("the loop returns or raises")
 
 
-def _run_once(job: Job, size: int, display: Display) -> None:
+def _run_once(job: Job, size: int, display: Display) -> int:
+    """The number of workers that were replaced on the way."""
     with tempfile.TemporaryDirectory(prefix="tenor-") as scratch:
         folder = Path(scratch)
         (folder / "job.json").write_text(job.to_json(), "utf-8")
-        with Workers(folder, size, num_threads(job.settings, size)) as workers:
+        with _team(folder, job.settings, size) as workers:
             for line in workers.events():
                 display.show(json.loads(line))
             failure = workers.failed
         if failure is not None:
             raise _named(folder, failure.rank) or failure.as_error()
+        return workers.replaced
+
+
+def _team(folder: Path, settings: TrainSettings, size: int) -> Workers:
+    threads = num_threads(settings, size)
+    if has_server(settings, size):
+        return ServedWorkers(folder, size, threads, settings.max_replacements)
+    return Workers(folder, size, threads)
 
 
 def _named(folder: Path, rank: int) -> TenorError | None:
@@ -142,10 +153,11 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     from tenor.training.rank import train_as
     from tenor.training.worker import listen
 
-    asked, size = job.settings.workers, world.size
+    asked, size = job.settings.workers, num_computing(job.settings, world.size)
     if asked not in ("auto", str(size)):
+        server = " and a server" if has_server(job.settings, world.size) else ""
         remedy = "leave --workers away: the launcher says how many"
-        raise UsageError(f"--workers {asked}, but {world.launcher} started {size}", remedy=remedy)
+        raise UsageError(f"--workers {asked}, but {world.launcher} started {size}{server}", remedy=remedy)
     restarted = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
     job = replace(job, resume=job.resume or restarted)
     if world.local_rank == 0:
@@ -155,6 +167,6 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     torch.set_num_threads(num_threads(job.settings, world.local_size))
     display = Display(progress, size)
     try:
-        return {**train_as(world, job, display.show, listen()), "restarts": 0}
+        return {**train_as(world, job, display.show, listen()), "restarts": 0, "replaced": 0}
     finally:
         progress.finish()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,9 @@ from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.tallies import Tallies
 from tenor.training.task import Task
 
+# From a maker of batches and the numbers of the first and last, to the epoch's batches as they become ready
+Feed = Callable[[Callable[[int], Batch], int, int], AbstractContextManager[Iterable[Batch]]]
+
 MAX_SKIPPED = 10  # steps in a row without a finite gradient before training gives up
 
 
@@ -50,6 +54,7 @@ class Loop:
     recorder: Recorder
     signalled: Callable[[], int]  # the number of a signal that came, or 0
     device: torch.device
+    feed: Feed = Ahead
     cursor: Cursor = field(default_factory=Cursor)
     compute_seconds: float = 0.0  # of the last step
     wait_seconds: float = 0.0
@@ -62,7 +67,7 @@ class Loop:
         cursor = self.cursor
         began = time.perf_counter() - cursor.seconds
         while not cursor.is_finished:
-            with Ahead(self._load, cursor.batch, self.task.order.num_batches) as batches:
+            with self.feed(self._load, cursor.batch, self.task.order.num_batches) as batches:
                 before = time.perf_counter()
                 for batch in batches:
                     tallies = self._step(batch, before)
@@ -116,7 +121,7 @@ class Loop:
         tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(self.pending, self.group.size)
         stats, self.pending, self.stats = self.stats, None, SyncStats()
         self.balance.note(self.cursor.epoch, self.cursor.batch - 1, padded, compute_seconds)
-        self.cursor.count(tallies, stats.bytes_sent, stats.bytes_saved)
+        self.cursor.count(tallies, stats)
         self.recorder.log(
             {
                 "event": "step",
@@ -132,6 +137,9 @@ class Loop:
                 "bytes_sent": stats.bytes_sent,
                 "bytes_saved": stats.bytes_saved,
                 "shares": [round(rows) for rows in shares],
+                "staleness": stats.staleness,
+                "requeued": stats.requeued,
+                **({"leases": stats.leases} if stats.leases else {}),
             }
         )
         return tallies
@@ -233,6 +241,9 @@ class Loop:
             **cursor.rates,
             "bytes_sent": cursor.bytes_sent,
             "bytes_saved": cursor.bytes_saved,
+            "staleness_mean": cursor.staleness_sum / max(1, cursor.step),
+            "staleness_max": cursor.staleness_max,
+            "requeued": cursor.requeued,
             "skipped_steps": cursor.skipped,
             "kept_epoch": cursor.best_epoch,
             "valid": cursor.best_valid,

@@ -27,6 +27,7 @@ class Failure:
     """The worker that failed first, and how."""
 
     rank: int
+    name: str
     returncode: int | None  # None: it is still there but gave no answer
     last_words: str = ""
     state: str = ""
@@ -39,7 +40,7 @@ class Failure:
             how = f"killed by {signal.Signals(-self.returncode).name}"
         said = f": {self.last_words}" if self.last_words else ""
         return WorkerError(
-            f"worker {self.rank} on {os.uname().nodename} failed ({how}){said}",
+            f"{self.name} on {os.uname().nodename} failed ({how}){said}",
             remedy="go on from the last checkpoint with --resume, or let --max-restarts do it",
         )
 
@@ -53,7 +54,8 @@ class Workers:
         self.failed: Failure | None = None
         self._previous: dict[int, Any] = {}
         self._asked_to_stop = False
-        self._watch = StoppedWatch(self.processes)
+        self._watch = StoppedWatch(self.processes, self.name)
+        self.replaced = 0  # workers started in place of lost ones
 
     def __enter__(self) -> Workers:
         for rank in range(self.size):
@@ -94,6 +96,9 @@ class Workers:
             "OMP_NUM_THREADS": str(self.threads),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
+
+    def name(self, rank: int) -> str:
+        return f"worker {rank}"
 
     def _words(self, rank: int) -> Path:
         return self.scratch / f"stderr-{rank}"
@@ -137,7 +142,7 @@ class Workers:
         silent = self._watch.silent() if all(map(self._lost_contact, codes)) else []
         rank = next(iter([*killed, *crashed, *silent, *failed]))
         state = process_state(self.processes[rank].pid)
-        self.failed = Failure(rank, codes.get(rank), _last_words(self._words(rank)), state)
+        self.failed = Failure(rank, self.name(rank), codes.get(rank), _last_words(self._words(rank)), state)
 
     def _lost_contact(self, rank: int) -> bool:
         """Whether a worker left because another one gave no answer."""

@@ -15,12 +15,15 @@ from tenor.memory import keep_freed_memory
 from tenor.training.balance import Balance, parse_caps
 from tenor.training.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.grid import make_grid
-from tenor.training.groups import Group, choose_backend, choose_device, join
+from tenor.training.groups import Alone, Group, choose_backend, choose_device, join
 from tenor.training.job import Job
 from tenor.training.loop import Loop
 from tenor.training.optimizers import Optimizer, make_rule
+from tenor.training.parameter_server.serving import serving
+from tenor.training.parameter_server.worker import work
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
+from tenor.training.roles import has_server, num_computing
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
@@ -40,7 +43,11 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
     device = choose_device(settings.device, world)
     if settings.task == "reviews":
         check_precision(settings.precision, settings.cell, device)
-    group = join(world, choose_backend(settings.backend, world, device), settings.timeout)
+    backend = choose_backend(settings.backend, world, device)
+    is_served = has_server(settings, world.size)
+    if is_served and not world.is_first:
+        return work(world, job, device, backend, signalled)
+    group = Alone() if is_served else join(world, backend, settings.timeout)
     task = make_task(Path(job.data), settings)
     folder = RunFolder(Path(job.out))
     keep = settings.keep_checkpoints
@@ -49,14 +56,16 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
         recorder = Board(recorder, folder.path)
     try:
         loop = _assemble(task, settings, world, group, device, recorder, signalled)
-        if job.resume and (saved := _find_checkpoint(folder, group)):
-            loop.restore(saved)
-        if world.is_first:
-            folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
-            folder.rewind(loop.cursor.step)
-            tell({"event": "start", **_plan(loop)})
-        loop.run()
-        result = _finish(loop, folder, world)
+        with serving(loop) as tell_workers:
+            if job.resume and (saved := _find_checkpoint(folder, group)):
+                loop.restore(saved)
+            if world.is_first:
+                folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
+                folder.rewind(loop.cursor.step)
+                tell({"event": "start", **_plan(loop, world)})
+            loop.run()
+            result = _finish(loop, folder, world)
+            tell_workers(result)
     finally:
         task.close()
     group.close()
@@ -82,7 +91,7 @@ def _assemble(
     size = grid.column.size
     shares, caps = parse_shares(settings.shares, size), parse_caps(settings.token_caps, size)
     balance = Balance(settings.balance, task.order, shares, caps)
-    slowdown = parse_slowdown(settings.slowdown, group.size)
+    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
     parts = (schedule, balance, slowdown, recorder, signalled, device)
     return Loop(task, settings, group, grid, strategy, model, optimizer, *parts)
 
@@ -124,14 +133,14 @@ def _find_checkpoint(folder: RunFolder, group: Group) -> Checkpoint | None:
     return saved
 
 
-def _plan(loop: Loop) -> dict[str, Any]:
+def _plan(loop: Loop, world: World) -> dict[str, Any]:
     total = loop.task.order.num_batches * loop.settings.epochs
     limit = loop.settings.max_steps
     return {
         "step": loop.cursor.step,
         "total_steps": min(total, limit) if limit else total,
         "rows": loop.task.order.num_rows,
-        "workers": loop.group.size,
+        "workers": num_computing(loop.settings, world.size),
         "alike": loop.grid.row.size == 1,
         "balance": loop.settings.balance,
         "can_balance": strategy_name(loop.settings, loop.group.size) in BALANCED,
@@ -146,7 +155,8 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     for name, weight in loop.optimizer.weights.items():
         weight.copy_(kept[name])
     test = loop.task.measure(loop.model, "test", loop.group) if loop.settings.test else None
-    result |= {"test": test.as_dict() if test else {}, "workers": world.size, **loop.task.known}
+    result |= {"test": test.as_dict() if test else {}, "workers": num_computing(loop.settings, world.size)}
+    result |= loop.task.known
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:
         folder.finish(result)

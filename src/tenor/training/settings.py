@@ -50,13 +50,20 @@ class TrainSettings:
     strategy: str = setting(
         "auto",
         "How workers agree.",
-        ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "model-parallel", "hybrid"),
+        ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "model-parallel", "hybrid"),
     )
     model_parallel: int = setting(2, "Workers that share one model, with hybrid.")
     sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
     outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
     outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
-    compress: str = setting("none", "How allreduce's gradients travel.", ("none", "fp16", "bf16", "top-k"))
+    staleness: str = setting("4", "Updates that async's gradients may be late; 0: in step, inf: any number.")
+    stale_rate: bool = setting(False, "Divide async's rate by the updates that a gradient is behind.")
+    delay_compensation: float = setting(0.0, "How far async corrects late gradients (DC-ASGD's λ); 0: not.")
+    async_data: str = setting(
+        "shard", "Whether async's workers take their own parts of batches in order, or any.", ("shard", "random")
+    )
+    max_replacements: int = setting(20, "How many killed workers async may replace.")
+    compress: str = setting("none", "How gradients travel with allreduce and async.", ("none", "fp16", "bf16", "top-k"))
     top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "memory", "gloo", "nccl", "mpi"))
@@ -101,6 +108,11 @@ class TrainSettings:
             raise _wrong("accumulate", self.accumulate, "give 0 or a positive whole number")
         if not 0.0 < self.top_k <= 1.0:
             raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
+        if self.staleness != "inf" and not self.staleness.isdecimal():
+            raise _wrong("staleness", self.staleness, "give 0, a whole number, or inf")
+        for name in ("delay_compensation", "max_replacements"):
+            if not getattr(self, name) >= 0:
+                raise _wrong(name, getattr(self, name), "give 0 or a positive number")
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
         if self.seed < 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 SECONDS_BETWEEN_LOOKS = 1.0
@@ -18,8 +18,8 @@ SECONDS_BETWEEN_LOOKS = 1.0
 class StoppedWatch:
     """Looks after processes in order of rank; the list may still grow."""
 
-    def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-        self.processes = processes
+    def __init__(self, processes: Sequence[subprocess.Popen[bytes]], name: Callable[[int], str]) -> None:
+        self.processes, self.name = processes, name
         self._named: set[int] = set()
         self._next_look = 0.0
 
@@ -30,9 +30,9 @@ class StoppedWatch:
         self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
         stopped = {rank for rank in self._alive() if process_state(self.processes[rank].pid) == "stopped"}
         for rank in sorted(stopped - self._named):
-            yield _warning(f"worker {rank} is stopped (SIGSTOP); after --timeout it counts as lost")
+            yield _warning(f"{self.name(rank)} is stopped (SIGSTOP); after --timeout it counts as lost")
         for rank in sorted(self._named - stopped):
-            yield _warning(f"worker {rank} goes on")
+            yield _warning(f"{self.name(rank)} goes on")
         self._named = stopped
 
     def silent(self) -> list[int]:

@@ -8,6 +8,7 @@ from tenor.errors import UsageError
 from tenor.training.compression import Compression, make_compression
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.allreduce import AllReduce
+from tenor.training.strategies.asynchronous import Asynchronous
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.diloco import DiLoCo
 from tenor.training.strategies.hogwild import Hogwild, shared_memory
@@ -24,6 +25,9 @@ STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
     "hogwild": lambda settings, world: Hogwild(settings.sync_every, shared_memory(world)),
     "model-parallel": lambda settings, world: ModelParallel(world.size),
     "hybrid": lambda settings, world: ModelParallel(check_depth(settings.model_parallel, world.size)),
+    "async": lambda settings, world: (  # a worker alone is its own server, and never late
+        Asynchronous(settings, world, _compression(settings)) if world.size > 1 else Single()
+    ),
 }
 BALANCED = ("single", "allreduce")  # those whose workers do the same work and agree in every step
 SPLIT = ("model-parallel", "hybrid")
@@ -32,6 +36,7 @@ __all__ = [
     "BALANCED",
     "STRATEGIES",
     "AllReduce",
+    "Asynchronous",
     "DiLoCo",
     "Hogwild",
     "LocalSGD",
@@ -60,12 +65,15 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
     name, size = strategy_name(settings, world.size), world.size
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
-    if settings.compress != "none" and name != "allreduce":
-        remedy = "use --strategy allreduce with two workers or more, or leave --compress away"
+    if settings.compress != "none" and name not in ("allreduce", "async"):
+        remedy = "use --strategy allreduce or async with two workers or more, or leave --compress away"
         raise UsageError(f"--compress {settings.compress} with --strategy {name}", remedy=remedy)
     if name not in BALANCED and settings.balance != "off":
         remedy = f"use --strategy allreduce, or fixed --shares with {name}"
         raise UsageError(f"--balance {settings.balance} with --strategy {name}", remedy=remedy)
     if name in SPLIT and settings.precision == "bf16":
         raise UsageError(f"--precision bf16 with --strategy {name}", remedy="use --precision fp32")
+    if name == "async" and (settings.shares or settings.token_caps):
+        remedy = "leave them away: leases follow the workers' speeds by themselves"
+        raise UsageError("--shares or --token-caps with --strategy async", remedy=remedy)
     return STRATEGIES[name](settings, world)

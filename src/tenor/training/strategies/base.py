@@ -22,9 +22,14 @@ class SyncStats:
     wait_seconds: float = 0.0
     bytes_saved: int = 0  # that compression kept from being sent
     inside_seconds: float = 0.0  # of the waiting, what lay within computing
+    staleness: int = 0  # updates between the weights that a gradient was computed with and those it was applied to
+    requeued: int = 0  # leases that had to be granted again
+    leases: tuple[tuple[int, ...], ...] = ()  # applied: (worker, sequence number, batch, part)
 
     def __add__(self, other: SyncStats) -> SyncStats:
-        return SyncStats(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+        """Everything adds up, but that of two gradients the later one tells how late they are."""
+        sums = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)}
+        return SyncStats(**{**sums, "staleness": max(self.staleness, other.staleness)})
 
 
 class Strategy(Protocol):

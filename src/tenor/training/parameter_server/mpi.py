@@ -1,0 +1,109 @@
+"""Messages over MPI, for processes that mpirun or srun started: rank 0 serves, buffers only, nothing pickled.
+
+MPI waits by spinning; with more processes than cores that starves whoever computes, so both ends look and sleep.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from tenor.errors import WorkerError
+from tenor.training.groups.mpi import MpiGroup
+from tenor.training.parameter_server.channels import Event
+from tenor.training.parameter_server.messages import HELLO, Message, decode, frame_size
+from tenor.world import World
+
+TAG = 41
+NAP_SECONDS = 1e-4
+GOODBYE_SECONDS = 60.0
+
+
+class _Mail:
+    """What both ends do: whole frames as bytes; an empty one says goodbye."""
+
+    def __init__(self, world: World, limit: int) -> None:
+        group = MpiGroup(world)
+        self.mpi, self.communicator, self.limit = group.mpi, group.communicator, limit
+        self.sent: list[tuple[Any, bytes]] = []  # requests under way, and their bytes, which must live as long
+
+    def post(self, rank: int, frame: bytes) -> None:
+        self.sent = [(request, kept) for request, kept in self.sent if not request.Test()]
+        self.sent.append((self.communicator.Isend([frame, self.mpi.BYTE], rank, TAG), frame))
+
+    def take(self, source: int | None = None) -> tuple[int, bytes] | None:
+        """(rank, frame) of a message that is there, from that rank or any."""
+        status = self.mpi.Status()
+        matched = self.communicator.Improbe(self.mpi.ANY_SOURCE if source is None else source, TAG, status)
+        if matched is None:
+            return None
+        count = status.Get_count(self.mpi.BYTE)
+        if count > self.limit:
+            raise WorkerError(f"a message of {count:,} bytes is too long", remedy="run the same version everywhere")
+        data = np.empty(count, np.uint8)
+        matched.Recv([data, self.mpi.BYTE])
+        frame = data.tobytes()
+        if frame:
+            frame_size(frame, self.limit)
+        return status.Get_source(), frame
+
+
+class MpiChannel:
+    def __init__(self, world: World, limit: int) -> None:
+        self.mail = _Mail(world, limit)
+        self.present = set(range(1, world.size))  # ranks that have not said goodbye
+
+    def poll(self, seconds: float) -> list[Event]:
+        until, found = time.monotonic() + seconds, []
+        while True:
+            taken = self.mail.take()
+            if taken is not None:
+                rank, frame = taken
+                if frame:
+                    found.append(Event(rank - 1, decode(frame), len(frame)))
+                else:
+                    self.present.discard(rank)
+                    found.append(Event(rank - 1, None))
+            elif found or time.monotonic() > until:
+                return found
+            else:
+                time.sleep(NAP_SECONDS)
+
+    def send(self, worker: int, message: Message) -> int:
+        if worker + 1 not in self.present:
+            return 0
+        frame = b"".join(message.encode())
+        self.mail.post(worker + 1, frame)
+        return len(frame)
+
+    def close(self) -> None:
+        """Take nothing from those who have left: they may have joined another run."""
+        until = time.monotonic() + GOODBYE_SECONDS
+        while self.present and time.monotonic() < until:
+            found = [self.mail.take(rank) for rank in self.present]
+            self.present -= {taken[0] for taken in found if taken and not taken[1]}
+            time.sleep(NAP_SECONDS)
+
+
+class MpiLine:
+    def __init__(self, world: World, limit: int, timeout: float) -> None:
+        self.mail, self.timeout = _Mail(world, limit), timeout
+        self.send(Message(HELLO, {"worker": world.rank - 1}))
+
+    def send(self, message: Message) -> None:
+        self.mail.post(0, b"".join(message.encode()))
+
+    def receive(self) -> Message:
+        until = time.monotonic() + self.timeout
+        while (taken := self.mail.take()) is None:
+            if time.monotonic() > until:
+                raise WorkerError("lost contact with the parameter server (silence)", remedy="see why it failed first")
+            time.sleep(NAP_SECONDS)
+        return decode(taken[1])
+
+    def close(self) -> None:
+        self.mail.post(0, b"")
+        for request, _ in self.mail.sent:
+            request.Wait()

@@ -1,0 +1,54 @@
+"""Processes that mpirun starts: what Open MPI needs to be told here, and a call in every rank."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.processes import child_environment, python
+
+MPIRUN = Path(sys.executable).with_name("mpirun")
+# Open MPI refuses root and more processes than cores unless told; shared memory alone keeps it off the network
+MPI_VARIABLES = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMPI_MCA_btl": "self,sm",
+}
+needs_mpi = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None or not MPIRUN.exists(), reason="the extra 'mpi' is not installed"
+)
+
+
+def mpirun(num_ranks: int, *command: str) -> list[str]:
+    return [str(MPIRUN), "-n", str(num_ranks), *command]
+
+
+def spawn_ranks(num_ranks: int, target: str, timeout: float, **arguments: Any) -> list[Any]:
+    """As `spawn_workers`, but started by mpirun: the return values of `target` in order of rank."""
+    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
+        call = (target, json.dumps(arguments), f"{folder}/{{rank}}.json")
+        process = subprocess.Popen(
+            mpirun(num_ranks, *python("-W", "error", "-m", "helpers.worker_main", *call)),
+            env=child_environment(**MPI_VARIABLES),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        assert process.returncode == 0, said.decode()
+        return [json.loads(Path(folder, f"{rank}.json").read_text("utf-8")) for rank in range(num_ranks)]
