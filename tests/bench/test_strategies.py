@@ -37,9 +37,10 @@ def test_rows_hold_speed_accuracy_bytes_and_a_curve_beside_the_original() -> Non
     result = bench("strategies", settings)
     alone, two, *original = result.rows
     assert (alone["name"], alone["speed_up"], alone["efficiency"], alone["bytes_sent"]) == ("single-1", 1.0, 1.0, 0)
+    assert two["points"] == pytest.approx(100 * (two["valid_accuracy"] - alone["valid_accuracy"]))
     assert two["bytes_sent"] > 0 and two["efficiency"] == pytest.approx(two["speed_up"] / 2)
     for row in (alone, two):
-        for split in ("train", "test"):
+        for split in ("train", "valid", "test"):
             assert 0.5 < row[f"{split}_accuracy"] < 1.0 and 0 < row[f"{split}_loss"] < math.log(4)
         assert row["seconds"] >= row["curve"]["seconds"][1] > row["curve"]["seconds"][0] > 0
         assert row["curve"]["bytes"][1] == 2 * row["curve"]["bytes"][0] == row["bytes_sent"]

