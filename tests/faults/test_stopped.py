@@ -91,12 +91,12 @@ def test_a_stopped_worker_is_replaced_and_the_run_goes_on_with_its_shares(data: 
 
 def test_a_worker_that_goes_on_in_time_is_no_loss(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with training(data, run, "--timeout 30 --max-steps 40 --json") as process:
+    with training(data, run, "--timeout 30 --max-steps 400 --json") as process:  # so that it is seen to go on
         worker = stop(process, run, rank=1, after_steps=3)
         time.sleep(2.5)
         worker.send_signal(signal.SIGCONT)
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
-    assert len(events(run)) == 40 == json.loads(stdout)["steps"]
+    assert len(events(run)) == 400 == json.loads(stdout)["steps"]
     assert len(stderr.splitlines()) == 2  # with --json nothing but warnings is said
     assert "warning: worker 1 is stopped" in stderr and "warning: worker 1 goes on" in stderr
