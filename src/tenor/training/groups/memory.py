@@ -125,9 +125,11 @@ class MemoryGroup(CollectiveGroup):
             time.sleep(min(PATIENCE * (now - began), SECONDS_BETWEEN_CHECKS))
 
     def _check(self, seconds: float) -> None:
-        gone, _, _ = select.select(list(self.handles.values()), [], [], 0)
-        if gone:
-            rank = list(self.handles.values()).index(gone[0])
+        poll = select.poll()  # unlike select() it takes handles of any number
+        for handle in self.handles.values():
+            poll.register(handle, select.POLLIN)
+        if gone := poll.poll(0):
+            rank = list(self.handles.values()).index(gone[0][0])
             raise WorkerError(f"worker {rank} is gone", remedy="see how it failed")
         if seconds > self.timeout:
             raise lost(TimeoutError(f"no answer in {self.timeout:g} seconds"))
