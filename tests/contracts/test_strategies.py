@@ -118,13 +118,14 @@ def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None
         assert result["weights_sha256"] == alone
 
 
-KILLED = [name for name in TOGETHER if name not in ("hybrid", "async")]  # async replaces: tests/faults
+KILLED = [name for name in TOGETHER if name != "async"]  # async replaces: tests/faults
 
 
 @pytest.mark.parametrize("strategy", KILLED)
 def test_a_killed_worker_is_named_and_nothing_is_left(strategy: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    options = ["--strategy", strategy, "--workers", "2", "--threads", "1", "--epochs", "200", "--batch-size", "256"]
+    workers = str(RANKS.get(strategy, 2))
+    options = ["--strategy", strategy, "--workers", workers, "--threads", "1", "--epochs", "200", "--batch-size", "256"]
     command = ["-m", "tenor", "train", "points", "--task", "points", "--out", str(run), *options]
     process = subprocess.Popen(python(*command), env=child_environment(), stderr=subprocess.PIPE)
     try:

@@ -9,41 +9,26 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from helpers.mpi import MPI_VARIABLES, mpirun, needs_mpi
-from helpers.processes import child_environment, python
+from helpers.processes import finish, python, running
 from helpers.training import events
 
 BATCHES = 118  # of 256 points
 
 
-@contextlib.contextmanager
-def training(out: Path, *options: str, workers: int = 2, over_mpi: bool = False) -> Iterator[subprocess.Popen[bytes]]:
+def training(
+    out: Path, *options: str, workers: int = 2, over_mpi: bool = False
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
     given = ("--strategy", "async", "--workers", str(workers), "--threads", "1", "--batch-size", "256", "--json")
     command = python("-m", "tenor", "train", "points", "--task", "points", "--out", str(out), *given, *options)
-    process = subprocess.Popen(
-        mpirun(workers + 1, *command) if over_mpi else command,
-        env=child_environment(**(MPI_VARIABLES if over_mpi else {})),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def finish(process: subprocess.Popen[bytes], timeout: float = 120) -> dict[str, Any]:
-    stdout, stderr = process.communicate(timeout=timeout)
-    assert process.returncode == 0, stderr.decode()
-    result: dict[str, Any] = json.loads(stdout)
-    return result
+    return running(mpirun(workers + 1, *command), **MPI_VARIABLES) if over_mpi else running(command)
 
 
 def team_of(process: subprocess.Popen[bytes], variable: str = "TENOR_RANK") -> dict[int, psutil.Process]:
@@ -136,6 +121,18 @@ def test_ten_kills(tmp_path: Path) -> None:
         kill_workers(process, run, 10)
         result = finish(process, 900)
     assert (result["replaced"], result["epochs"]) == (10, 200)
+    check_ledger(run)
+
+
+def test_a_stopped_worker_is_named_and_the_others_do_its_work(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with training(run, "--epochs", "6") as process:
+        wait_for(lambda: has_worked(run, 1))
+        team_of(process)[2].send_signal(signal.SIGSTOP)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr.decode()
+    assert "worker 1 is stopped (SIGSTOP); the others do its work meanwhile" in stderr.decode()
+    assert (json.loads(stdout)["epochs"], json.loads(stdout)["replaced"]) == (6, 0)
     check_ledger(run)
 
 

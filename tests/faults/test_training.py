@@ -9,13 +9,14 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
-from helpers.processes import child_environment, python
+from helpers.processes import finish, python, running
 
 import tenor
 
@@ -37,38 +38,9 @@ def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
         return str(finish(process)["weights_sha256"])
 
 
-@contextlib.contextmanager
-def training(data: Path, out: Path, *options: str, workers: int = 2) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        python(
-            "-m",
-            "tenor",
-            "train",
-            str(data),
-            "--out",
-            str(out),
-            "--workers",
-            str(workers),
-            "--json",
-            *OPTIONS,
-            *options,
-        ),
-        env=child_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def finish(process: subprocess.Popen[bytes], timeout: float = 120) -> dict[str, object]:
-    stdout, stderr = process.communicate(timeout=timeout)
-    assert process.returncode == 0, stderr.decode()
-    result: dict[str, object] = json.loads(stdout)
-    return result
+def training(data: Path, out: Path, *options: str, workers: int = 2) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    given = ("--out", str(out), "--workers", str(workers), "--json", *OPTIONS)
+    return running(python("-m", "tenor", "train", str(data), *given, *options))
 
 
 def steps_done(run: Path) -> int:

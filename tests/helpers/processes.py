@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 TESTS = Path(__file__).resolve().parent.parent
 SOURCE = TESTS.parent / "src"
@@ -58,3 +61,23 @@ def last_lines(path: Path, count: int = 15) -> str:
 
 def python(*args: str) -> list[str]:
     return [sys.executable, "-X", "faulthandler", *args]
+
+
+@contextlib.contextmanager
+def running(command: list[str], **changes: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A child whose output is kept, and which is gone at the end."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=child_environment(**changes), stdout=pipe, stderr=pipe)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def finish(process: subprocess.Popen[bytes], timeout: float = 120) -> dict[str, Any]:
+    """What a command with --json came to."""
+    stdout, stderr = process.communicate(timeout=timeout)
+    assert process.returncode == 0, stderr.decode()
+    result: dict[str, Any] = json.loads(stdout)
+    return result

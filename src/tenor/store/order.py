@@ -82,20 +82,21 @@ def split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> list[slice
     A slice costs rows × its longest row. The smallest budget that places every row is found by bisection; a share
     of 0 gives an empty slice.
     """
-    shares = np.asarray(shares, dtype=np.float64) / np.sum(shares)
-    low, high = 0.0, 2.0 * float(lengths[0]) * (len(lengths) + 1) / float(shares.max())
+    parts = (np.asarray(shares, dtype=np.float64) / np.sum(shares)).tolist()
+    sizes = np.maximum(lengths, 1).tolist()  # plain numbers: thousands of single look-ups are slow in an array
+    low, high = 0.0, 2.0 * sizes[0] * (len(sizes) + 1) / max(parts)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if _cut(lengths, shares * middle)[-1] == len(lengths) else (middle, high)
-    ends = _cut(lengths, shares * high)
+        low, high = (low, middle) if _cut(sizes, parts, middle)[-1] == len(sizes) else (middle, high)
+    ends = _cut(sizes, parts, high)
     return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _cut(lengths: NDArray[np.int32], budgets: NDArray[np.float64]) -> list[int]:
-    """Fill the workers' budgets one after another; where each one's slice ends."""
-    ends, at = [], 0
-    for budget in budgets:
-        if at < len(lengths):
-            at = min(len(lengths), at + int(budget / max(1, int(lengths[at]))))
+def _cut(lengths: list[int], shares: list[float], budget: float) -> list[int]:
+    """Fill the workers' shares of the budget one after another; where each one's slice ends."""
+    ends, at, rows = [], 0, len(lengths)
+    for share in shares:
+        if at < rows:
+            at = min(rows, at + int(share * budget / lengths[at]))
         ends.append(at)
     return ends

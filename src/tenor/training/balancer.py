@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 WARM_UP = 1  # first step, in which caches fill and libraries load
 LEAST_GAIN = 0.02  # of a step's time
+HASTY = 1.25  # times the present error: costs known no better than that when they were taken up are soon replaced
+DOUBT = 0.7  # of the usual threshold, to replace them
 
 
 class Balancer:
@@ -28,6 +30,7 @@ class Balancer:
         self.fit = Fit(size)
         self.seen = 0
         self.total = 0.0  # padded tokens of a typical batch
+        self.error_then = 0.0  # of the fit when costs were last taken up
 
     def observe(self, tokens: Floats, seconds: Floats) -> None:
         """What each worker was given in one step, and how long it took."""
@@ -45,18 +48,23 @@ class Balancer:
         costs = Costs(*self.fit.estimate(), self.caps)
         now = float(costs.finish(self.total * shares / shares.sum()).max())
         best = float(costs.finish(costs.share_out(self.total)).max())
-        return costs if 1.0 - best / now > self.threshold else None
+        if 1.0 - best / now <= self.threshold:
+            return None
+        self.error_then = self.fit.error
+        return costs
 
     @property
     def threshold(self) -> float:
         """The gain that noise alone may show, from the worst of n workers' errors; at least what a change is worth."""
-        return max(LEAST_GAIN, self.fit.error * math.sqrt(2 * math.log(self.size)))
+        doubt = DOUBT if self.error_then > HASTY * self.fit.error else 1.0
+        return max(LEAST_GAIN, doubt * self.fit.error * math.sqrt(2 * math.log(self.size)))
 
     def state(self) -> dict[str, Any]:
-        return {"seen": self.seen, "total": self.total, "fit": self.fit.state()}
+        return {"seen": self.seen, "total": self.total, "error_then": self.error_then, "fit": self.fit.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         self.seen, self.total = int(state["seen"]), float(state["total"])
+        self.error_then = float(state["error_then"])
         self.fit.restore(state["fit"])
 
 

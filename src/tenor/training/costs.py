@@ -49,27 +49,30 @@ def place(lengths: NDArray[np.int32], costs: Costs) -> Floats:
     row while there are rows enough, so that none is starved and its speed goes on being seen; beyond that one row no
     worker passes its cap.
     """
-    low, high = 0.0, float(np.max(costs.finish(np.full(len(costs.fixed), lengths[0] * (len(lengths) + 1.0)))))
-    if _fill(lengths, costs.budgets(high))[0] < len(lengths):
+    sizes = lengths.tolist()  # plain numbers: thousands of single look-ups are slow in an array
+    workers = list(zip(costs.fixed.tolist(), costs.per_token.tolist(), costs.caps.tolist(), strict=True))
+    low, high = 0.0, max(fixed + per_token * sizes[0] * (len(sizes) + 1.0) for fixed, per_token, _ in workers)
+    if _fill(sizes, workers, high)[0] < len(sizes):
         raise TrainingError(
-            f"a batch of {len(lengths)} rows of up to {lengths[0]} tokens does not fit the workers' token caps",
+            f"a batch of {len(sizes)} rows of up to {sizes[0]} tokens does not fit the workers' token caps",
             remedy="raise --token-caps, or lower --batch-size",
         )
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if _fill(lengths, costs.budgets(middle))[0] == len(lengths) else (middle, high)
-    return _fill(lengths, costs.budgets(high))[1]
+        low, high = (low, middle) if _fill(sizes, workers, middle)[0] == len(sizes) else (middle, high)
+    return np.array(_fill(sizes, workers, high)[1])
 
 
-def _fill(lengths: NDArray[np.int32], budgets: Floats) -> tuple[int, Floats]:
-    """Fill the workers' budgets one after another: how many rows found a place, and each worker's padded tokens."""
-    at, tokens = 0, np.zeros(len(budgets))
-    for worker, budget in enumerate(budgets.tolist()):
-        kept = len(budgets) - 1 - worker  # rows the workers after this one must find
-        longest = int(lengths[min(at, len(lengths) - 1)])
-        rows = min(max(1, int(budget / longest)), max(0, len(lengths) - kept - at), len(lengths) - at)
-        if rows == 0 and at < len(lengths) < len(budgets):
-            rows = 1  # fewer rows than workers: one each until they run out
-        tokens[worker] = rows * longest
-        at += rows
+def _fill(lengths: list[int], workers: list[tuple[float, float, float]], seconds: float) -> tuple[int, list[float]]:
+    """Fill the time of the workers (fixed, per_token, cap) one after another: how many rows found a place, and each
+    worker's padded tokens."""
+    at, rows, tokens = 0, len(lengths), []
+    for left, (fixed, per_token, cap) in zip(range(len(workers) - 1, -1, -1), workers, strict=True):
+        longest = lengths[min(at, rows - 1)]
+        budget = min(max((seconds - fixed) / per_token, 0.0), cap)
+        own = min(max(1, int(budget / longest)), max(0, rows - left - at), rows - at)  # the others must find one each
+        if own == 0 and at < rows < len(workers):
+            own = 1  # fewer rows than workers: one each until they run out
+        tokens.append(float(own * longest))
+        at += own
     return at, tokens

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -11,6 +12,8 @@ T = TypeVar("T")
 
 DEPTH = 3  # batches that lie ready
 LEAD = DEPTH + 2  # batch k + LEAD is not begun before batch k is done: one more is made and waits, one is in use
+
+SWITCH_SECONDS = 0.0005  # after which a thread that holds the interpreter lets another one in; Python's own 5 ms show
 
 
 class Ahead(Generic[T]):
@@ -24,12 +27,15 @@ class Ahead(Generic[T]):
         self._thread = threading.Thread(target=self._produce, name="tenor-loader", daemon=True)
 
     def __enter__(self) -> Iterator[T]:
+        self._switch_seconds = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._thread.start()
         return self._consume()
 
     def __exit__(self, *_: object) -> None:
         self._cancelled.set()
         self._thread.join()
+        sys.setswitchinterval(self._switch_seconds)
 
     def _consume(self) -> Iterator[T]:
         for _ in self._range:

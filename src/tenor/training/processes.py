@@ -54,7 +54,7 @@ class Workers:
         self.failed: Failure | None = None
         self._previous: dict[int, Any] = {}
         self._asked_to_stop = False
-        self._watch = StoppedWatch(self.processes, self.name)
+        self._watch = StoppedWatch(self.processes, self.name, self.outlook)
         self.replaced = 0  # workers started in place of lost ones
 
     def __enter__(self) -> Workers:
@@ -99,6 +99,10 @@ class Workers:
 
     def name(self, rank: int) -> str:
         return f"worker {rank}"
+
+    def outlook(self, rank: int) -> str:
+        """What becomes of a worker that stays silent."""
+        return "after --timeout it counts as lost"
 
     def _words(self, rank: int) -> Path:
         return self.scratch / f"stderr-{rank}"

@@ -24,6 +24,9 @@ class ServedWorkers(Workers):
     def name(self, rank: int) -> str:
         return f"worker {rank - 1}" if rank else "the parameter server"
 
+    def outlook(self, rank: int) -> str:
+        return "the others do its work meanwhile" if rank else super().outlook(rank)
+
     def events(self) -> Iterator[bytes]:
         for event in super().events():
             yield from self._take_news()

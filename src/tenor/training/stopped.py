@@ -18,8 +18,13 @@ SECONDS_BETWEEN_LOOKS = 1.0
 class StoppedWatch:
     """Looks after processes in order of rank; the list may still grow."""
 
-    def __init__(self, processes: Sequence[subprocess.Popen[bytes]], name: Callable[[int], str]) -> None:
-        self.processes, self.name = processes, name
+    def __init__(
+        self,
+        processes: Sequence[subprocess.Popen[bytes]],
+        name: Callable[[int], str],
+        outlook: Callable[[int], str],  # what becomes of one that stays silent
+    ) -> None:
+        self.processes, self.name, self.outlook = processes, name, outlook
         self._named: set[int] = set()
         self._next_look = 0.0
 
@@ -30,7 +35,7 @@ class StoppedWatch:
         self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
         stopped = {rank for rank in self._alive() if process_state(self.processes[rank].pid) == "stopped"}
         for rank in sorted(stopped - self._named):
-            yield _warning(f"{self.name(rank)} is stopped (SIGSTOP); after --timeout it counts as lost")
+            yield _warning(f"{self.name(rank)} is stopped (SIGSTOP); {self.outlook(rank)}")
         for rank in sorted(self._named - stopped):
             yield _warning(f"{self.name(rank)} goes on")
         self._named = stopped

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tenor.environment import usable_cores
 from tenor.errors import WorkerError
 from tenor.training.groups.base import Pending
 from tenor.training.groups.collective import CollectiveGroup, lost
@@ -30,7 +31,7 @@ PIECE = 1 << 20  # bytes of a slot; larger tensors travel in several
 SLOTS = 8
 LINE = 64  # bytes a counter has to itself, so that cores do not fight over it
 SPIN_SECONDS = 0.001  # of looking again at once
-PATIENCE = 0.05  # after that: the part of the time waited so far that is slept between two looks
+PATIENCE = 0.1  # after that: the part of the time waited so far that is slept between two looks
 SECONDS_BETWEEN_CHECKS = 0.05  # whether those waited for are alive
 
 
@@ -44,6 +45,7 @@ class MemoryGroup(CollectiveGroup):
     def __init__(self, world: World, timeout: float) -> None:
         super().__init__(world, "gloo", timeout)
         self.timeout = timeout
+        self.spin_seconds = SPIN_SECONDS if world.size <= usable_cores() else 0.0  # others may need the core
         self.handles = {pid: os.pidfd_open(pid) for pid in self._tell(os.getpid())}
         self._share()
 
@@ -116,7 +118,7 @@ class MemoryGroup(CollectiveGroup):
         began = checked = time.monotonic()
         while counters.min() < count:
             now = time.monotonic()
-            if now - began < SPIN_SECONDS:
+            if now - began < self.spin_seconds:
                 os.sched_yield()
                 continue
             if now - checked > SECONDS_BETWEEN_CHECKS:
