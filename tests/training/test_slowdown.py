@@ -9,7 +9,7 @@ import pytest
 from tenor.errors import UsageError
 from tenor.training.balance import parse_caps
 from tenor.training.balance_mode import EPOCH, OFF, parse_mode
-from tenor.training.slowdown import parse_slowdown
+from tenor.training.slowdown import Pace, parse_slowdown
 
 
 def test_spells_begin_and_end() -> None:
@@ -25,15 +25,33 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_a_step_is_stretched_by_its_factor_of_computing_alone() -> None:
-    slowdown = parse_slowdown("1:3")
-    for rank, least in ((0, 0.03), (1, 0.09)):
-        began, worked = time.perf_counter(), time.thread_time()
-        with slowdown.stretch(rank, 5):
-            busy(0.03)
+@pytest.mark.parametrize(("rank", "factor"), [(0, 1), (1, 1), (2, 3), (3, 3)])
+def test_steps_are_stretched_by_their_factor_of_computing_alone(rank: int, factor: int) -> None:
+    pace = Pace(parse_slowdown("2:3,3:3"), rank)
+    began, worked = time.perf_counter(), time.thread_time()
+    for tokens in (100, 300, 200):
+        with pace.stretch(5, tokens):
+            busy(tokens * 1e-4)
             time.sleep(0.02)  # waiting is not computing
-        assert time.perf_counter() - began >= least + 0.02
-        assert time.thread_time() - worked < 0.06  # the rest was slept
+    assert time.perf_counter() - began >= factor * 0.06 + 0.06 - 1e-3
+    assert time.thread_time() - worked < 0.12  # the rest was slept
+
+
+def test_every_other_rank_sleeps_first_and_makes_good_for_what_it_overslept() -> None:
+    pace = Pace(parse_slowdown("0:5,1:5"), 1)
+    starts = []
+    for seconds in (0.02, 0.02, 0.0):
+        began = time.perf_counter()
+        with pace.stretch(1, 100):
+            starts.append(time.perf_counter() - began)
+            busy(seconds)
+    assert starts[0] < 0.01  # knows nothing yet
+    assert starts[1] >= 0.8 * 4 * 0.02
+    assert pace._overslept > 0.03  # the last step took next to nothing
+    began = time.perf_counter()
+    with pace.stretch(1, 100):
+        busy(0.005)
+    assert time.perf_counter() - began < 0.02  # in place of 0.025
 
 
 @pytest.mark.parametrize("text", ["1", "1:", "a:3", "1:0.5", "1:3@", "1:3@5", "1:-3", "1:3@6-x", "2:3"])

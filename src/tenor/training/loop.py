@@ -26,7 +26,7 @@ from tenor.training.optimizers import Optimizer
 from tenor.training.recorder import Recorder
 from tenor.training.schedule import Schedule
 from tenor.training.settings import TrainSettings
-from tenor.training.slowdown import Slowdown
+from tenor.training.slowdown import Pace
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.tallies import Tallies
 from tenor.training.task import Task
@@ -50,7 +50,7 @@ class Loop:
     optimizer: Optimizer
     schedule: Schedule
     balance: Balance
-    slowdown: Slowdown
+    pace: Pace
     recorder: Recorder
     signalled: Callable[[], int]  # the number of a signal that came, or 0
     device: torch.device
@@ -93,7 +93,7 @@ class Loop:
         the sums since workers last agreed when they do again; in between None."""
         began = time.perf_counter()
         self.model.train()
-        with self.slowdown.stretch(self.group.rank, self.cursor.step + 1):
+        with self.pace.stretch(self.cursor.step + 1, batch.num_padded):
             loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
         computed = time.perf_counter() - began

@@ -27,7 +27,7 @@ from tenor.training.roles import has_server, num_computing
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
-from tenor.training.slowdown import parse_slowdown
+from tenor.training.slowdown import Pace, parse_slowdown
 from tenor.training.strategies import BALANCED, ModelParallel, make_strategy, strategy_name
 from tenor.training.task import Task
 from tenor.training.tasks import make_task
@@ -91,8 +91,8 @@ def _assemble(
     size = grid.column.size
     shares, caps = parse_shares(settings.shares, size), parse_caps(settings.token_caps, size)
     balance = Balance(settings.balance, task.order, shares, caps)
-    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
-    parts = (schedule, balance, slowdown, recorder, signalled, device)
+    pace = Pace(parse_slowdown(settings.slowdown, num_computing(settings, world.size)), world.rank)
+    parts = (schedule, balance, pace, recorder, signalled, device)
     return Loop(task, settings, group, grid, strategy, model, optimizer, *parts)
 
 

@@ -1,7 +1,9 @@
 """Emulated slow and wavering workers, for experiments and teaching: a sleep of (factor − 1) × the compute time.
 
-Compute time here is what the worker's thread spent on a core. The time it stood in line for one is left out, so that
-workers who share cores do not slow each other down more than a machine of their own would.
+The workers stand for machines of their own, however few cores they share here. So compute time is what the worker's
+thread spent on a core, without the time it stood in line for one; and every other rank sleeps before it computes, so
+that not all want a core at the start of a step and leave it idle at the end. How long it will compute it guesses from
+its last step; what it slept too little or too long it makes good for.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 
 from tenor.errors import UsageError
 
+EARLY = 0.8  # of the sleep that a step is likely to need, for those who sleep first
 _FORM = re.compile(r"(\d+):(\d+(?:\.\d+)?)(?:@(\d+)-(\d+)?)?")
 
 
@@ -39,14 +42,28 @@ class Slowdown:
                 total *= spell.factor
         return total
 
+
+class Pace:
+    """One worker's emulated slowness."""
+
+    def __init__(self, slowdown: Slowdown, rank: int) -> None:
+        self.slowdown, self.rank = slowdown, rank
+        self._per_token = 0.0  # seconds of the last step
+        self._overslept = 0.0  # seconds, to be made good for
+
     @contextmanager
-    def stretch(self, rank: int, step: int) -> Iterator[None]:
+    def stretch(self, step: int, tokens: int) -> Iterator[None]:
         """Let what is done inside take as long as it would on the slow machine."""
+        extra = self.slowdown.factor(self.rank, step) - 1.0
+        early = EARLY * extra * self._per_token * tokens if self.rank % 2 else 0.0
+        time.sleep(early)
         began = time.thread_time()
         yield
-        extra = (self.factor(rank, step) - 1.0) * (time.thread_time() - began)
-        if extra > 0:
-            time.sleep(extra)
+        seconds = time.thread_time() - began
+        self._per_token = seconds / max(1, tokens)
+        owed = extra * seconds - early - self._overslept
+        self._overslept = max(0.0, -owed)
+        time.sleep(max(0.0, owed))
 
 
 def parse_slowdown(text: str, size: int | None = None) -> Slowdown:

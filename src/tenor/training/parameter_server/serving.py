@@ -8,7 +8,7 @@ from typing import Any
 
 from tenor.errors import Stopped
 from tenor.training.loop import Loop
-from tenor.training.slowdown import Slowdown
+from tenor.training.slowdown import Pace, Slowdown
 from tenor.training.strategies import Asynchronous
 
 
@@ -22,7 +22,7 @@ def serving(loop: Loop) -> Iterator[Callable[[dict[str, Any]], None]]:
     own = loop.signalled
     loop.feed = server.feed(lambda: loop.cursor.epoch)
     loop.signalled = lambda: own() or server.signal
-    loop.slowdown = Slowdown()  # that is for those who compute
+    loop.pace = Pace(Slowdown(), 0)  # slowness is for those who compute
     try:
         yield lambda result: server.end(result=result)
     except Stopped as error:

@@ -22,7 +22,7 @@ from tenor.training.parameter_server.messages import END, FAILED, PUSH, ROWS, Me
 from tenor.training.parameter_server.transports import open_line
 from tenor.training.precision import set_precision
 from tenor.training.roles import num_computing
-from tenor.training.slowdown import Slowdown, parse_slowdown
+from tenor.training.slowdown import Pace, parse_slowdown
 from tenor.training.strategies import make_strategy
 from tenor.training.strategies.base import backpropagate
 from tenor.training.task import Task
@@ -34,7 +34,8 @@ def work(world: World, job: Job, device: torch.device, backend: str, signalled: 
     """Compute for the server of this world until it ends; the result that it came to."""
     settings = job.settings
     make_strategy(settings, world)  # refuses what the server refuses
-    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
+    number = world.rank - 1
+    pace = Pace(parse_slowdown(settings.slowdown, num_computing(settings, world.size)), number)
     task = make_task(Path(job.data), settings)
     try:
         model = task.make_model().to(device)
@@ -42,17 +43,17 @@ def work(world: World, job: Job, device: torch.device, backend: str, signalled: 
         optimizer = Optimizer(model, SGD())  # for its gradients alone: it never steps
         cargo = Cargo(model, optimizer, make_compression(settings.compress, settings.top_k, settings.batch_size))
         line = open_line(world, backend, cargo.limit, settings.timeout)
-        return Worker(world.rank - 1, task, model, optimizer, cargo, slowdown).run(line, signalled)
+        return Worker(number, task, model, optimizer, cargo, pace).run(line, signalled)
     finally:
         task.close()
 
 
 class Worker:
     def __init__(
-        self, number: int, task: Task, model: nn.Module, optimizer: Optimizer, cargo: Cargo, slowdown: Slowdown
+        self, number: int, task: Task, model: nn.Module, optimizer: Optimizer, cargo: Cargo, pace: Pace
     ) -> None:
         self.number, self.task, self.model, self.optimizer, self.cargo = number, task, model, optimizer, cargo
-        self.slowdown = slowdown
+        self.pace = pace
         self.device = next(model.parameters()).device
 
     def run(self, line: Line, signalled: Callable[[], int]) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Worker:
         if self.cargo.tables:
             self._pull_rows(line, batch)
         self.model.train()
-        with self.slowdown.stretch(self.number, values["step"]):
+        with self.pace.stretch(values["step"], batch.num_padded):
             loss, weight = backpropagate(self.model, self.optimizer, batch.to(self.device), self.task.objective)
         parts = self.cargo.pack_gradients()
         plain = sum(gradient.nbytes for _, gradient in self.optimizer.gradients())
