@@ -32,8 +32,7 @@ OVER_MPI = " over mpi"
 TIMEOUT = 150
 OUTCOMES = [
     *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
-    "top-k",
-    *(pytest.param(name, marks=pytest.mark.soak) for name in ("bf16", *SYNCHRONOUS)),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in (*COMPRESSED, *SYNCHRONOUS)),
     *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
 ]
 
@@ -118,7 +117,10 @@ def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None
         assert result["weights_sha256"] == alone
 
 
-KILLED = [name for name in TOGETHER if name != "async"]  # async replaces: tests/faults
+KILLED = [  # async replaces: tests/faults
+    *("allreduce", "hogwild", "hybrid"),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("local-sgd", "diloco", "model-parallel")),
+]
 
 
 @pytest.mark.parametrize("strategy", KILLED)

@@ -52,7 +52,7 @@ def stop(process: subprocess.Popen[str], run: Path, rank: int, after_steps: int)
     return worker
 
 
-@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.soak), 2])
 def test_a_stopped_worker_is_named_and_lost_after_its_time_out(data: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "run"
     with training(data, run, "--timeout 4") as process:
