@@ -11,11 +11,14 @@ from tenor.errors import UsageError
 from tenor.models.classifier import ModelSpec, RecurrentClassifier
 from tenor.models.dense import DenseClassifier
 from tenor.reports.bench_report import render
+from tenor.training.settings import TrainSettings
 from tenor.training.strategies import STRATEGIES
 
 
 def test_every_strategy_is_measured_where_it_fits() -> None:
-    assert set(strategies.NAMES) == set(STRATEGIES)
+    assert set(strategies.NAMES) - set(strategies.VARIANTS) == set(STRATEGIES)
+    for options in strategies.VARIANTS.values():
+        assert TrainSettings(**options) != TrainSettings(strategy=options["strategy"])
     pairs, notes = strategies.choose(BenchSettings(task="points", workers="2,3,8"))
     assert pairs[:4] == [("single", 1), ("allreduce", 2), ("allreduce", 3), ("allreduce", 8)]
     assert {count for name, count in pairs if name == "model-parallel"} == {2}

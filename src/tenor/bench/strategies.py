@@ -2,8 +2,9 @@
 
 Accuracy and loss are those of the final weights, on all training, validation and test rows. Seeds are paired: the n-th
 repeat of every row has the same first weights; `points` is the distance of a row's mean validation accuracy from the
-first row's. The reviews are the demo's, with a small LSTM. On points the figures of the course project that
-asynchronous training with a parameter server began with stand beside ours: its accuracy fell with the number of nodes.
+first row's. `async-free` is async without a bound on staleness and without anything against it. The reviews are the
+demo's, with a small LSTM. On points the figures of the course project that asynchronous training with a parameter
+server began with stand beside ours: its accuracy fell with the number of nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from tenor.training.run_folder import RunFolder
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks import make_task
 
-NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "model-parallel", "hybrid")
+NAMES = ("single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "async-free", "model-parallel", "hybrid")
+VARIANTS = {"async-free": {"strategy": "async", "staleness": "inf"}}  # names that are no strategy's own
 TRAINING = {
     "points": TrainSettings(task="points", batch_size=256, lr=0.01, threads=1, keep="last"),
     "reviews": TrainSettings(embedding_dim=50, hidden=32, lr=4e-3, threads=1, keep="last"),
@@ -128,23 +130,33 @@ def _with_next_seed(
     settings: BenchSettings, data: Path, name: str, count: int, curves: dict[str, Curve]
 ) -> Callable[[], Mapping[str, float]]:
     seeds = itertools.count()
-    chosen = replace(TRAINING[settings.task], strategy=name, workers=str(count), epochs=settings.epochs)
-    return lambda: _train(data, replace(chosen, seed=next(seeds)), curves)
+    options: dict[str, Any] = {
+        "strategy": name,
+        "workers": str(count),
+        "epochs": settings.epochs,
+        **VARIANTS.get(name, {}),
+    }
+    chosen = replace(TRAINING[settings.task], **options)
+
+    def run() -> Mapping[str, float]:
+        figures, curves[f"{name}-{count}"] = _train(data, replace(chosen, seed=next(seeds)))
+        return figures
+
+    return run
 
 
-def _train(data: Path, chosen: TrainSettings, curves: dict[str, Curve]) -> Mapping[str, float]:
+def _train(data: Path, chosen: TrainSettings) -> tuple[Mapping[str, float], Curve]:
     """One whole run; seconds leave out the start of the workers."""
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
         run = Path(scratch) / "run"
         values = train(data, run, chosen).values
         events = [json.loads(line) for line in (run / "metrics.jsonl").read_text("utf-8").splitlines()]
         kept = {"train": _measure_train(data, run, chosen), "valid": values["valid"], "test": values["test"]}
-    curves[f"{chosen.strategy}-{chosen.workers}"] = _curve(events)
     scores = {f"{split}_accuracy": found["accuracy"] for split, found in kept.items()}
     losses = {f"{split}_loss": found["log_loss"] for split, found in kept.items()}
     optional: dict[str, float] = {key: values[key] for key in ("staleness_mean", "staleness_max") if key in values}
     rates: dict[str, float] = {key: values[key] for key in ("seconds", "samples_per_s", "bytes_sent")}
-    return {**rates, **optional, **losses, **scores}
+    return {**rates, **optional, **losses, **scores}, _curve(events)
 
 
 def _measure_train(data: Path, run: Path, chosen: TrainSettings) -> dict[str, Any]:
