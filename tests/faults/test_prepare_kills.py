@@ -17,6 +17,8 @@ from helpers.corpora import make_reviews, write_json_lines
 from helpers.processes import child_environment, kill_group, python
 from preparation.test_prepare import hashes
 
+from tenor.corpus.generation import GenerateSettings
+from tenor.corpus.synthetic import generate
 from tenor.errors import Stopped, UsageError
 from tenor.preparation import mapping
 from tenor.preparation.job import prepare
@@ -92,27 +94,56 @@ def test_the_whole_job_killed_often(corpus: list[Path], expected: dict[str, str]
     _check_kills(corpus, expected, tmp_path, 60, seed=2)
 
 
-# What the worker processes of each engine are called, and how long a kill may have to wait for one to be there.
+# What the worker processes of each engine are called.
 WORKERS = {"local": "tenor.engines.worker", "dask": "spawn_main", "spark": "pyspark.daemon"}
+HEAVY = [pytest.param(name, marks=pytest.mark.soak) for name in ("dask", "spark")]
 
 
-@pytest.mark.parametrize(
-    "engine", ["local", pytest.param("dask", marks=pytest.mark.soak), pytest.param("spark", marks=pytest.mark.soak)]
-)
-def test_workers_killed(corpus: list[Path], expected: dict[str, str], tmp_path: Path, engine: str) -> None:
-    rng = random.Random(3)
+@pytest.mark.parametrize("engine", ["local", *HEAVY])
+def test_workers_killed_from_the_start_on(
+    corpus: list[Path], expected: dict[str, str], tmp_path: Path, engine: str
+) -> None:
     process = _start(corpus, tmp_path / "out", "--engine", engine)
+    assert _kill_workers(process, engine, random.Random(3), (0.05, 0.4)) == 5
+    assert _finish(process) == 0
+    assert hashes(tmp_path / "out") == expected
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Enough for seconds of work: 40 files of 12 MB."""
+    folder = tmp_path_factory.mktemp("large")
+    for number in range(40):
+        generate(folder / f"{number}.jsonl", GenerateSettings(rows=25_000, seed=number))
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("engine", WORKERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_workers_killed_while_they_work(large: list[Path], tmp_path: Path, engine: str, seed: int) -> None:
+    prepare(large, tmp_path / "expected", PrepareSettings(workers=2))
+    process = _start(large, tmp_path / "out", "--engine", engine)
+    pieces = tmp_path / ".out.preparing" / "pieces"
+    while process.poll() is None and not (pieces.exists() and any(pieces.iterdir())):
+        time.sleep(0.02)
+    assert _kill_workers(process, engine, random.Random(seed), (0.1, 0.8)) == 5
+    assert _finish(process) == 0
+    assert hashes(tmp_path / "out") == hashes(tmp_path / "expected")
+
+
+def _kill_workers(process: subprocess.Popen[bytes], engine: str, rng: random.Random, pause: tuple[float, float]) -> int:
+    """Kill one worker after another, five at most, until the job has ended; how many."""
     killed = 0
     while process.poll() is None and killed < 5:
-        time.sleep(rng.uniform(0.05, 0.4))
+        time.sleep(rng.uniform(*pause))
         workers = [p for p in _children(process.pid) if WORKERS[engine] in " ".join(p)]
         if workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(rng.choice(workers)[0]), signal.SIGKILL)
                 killed += 1
-    assert _finish(process) == 0
-    assert killed == 5
-    assert hashes(tmp_path / "out") == expected
+    return killed
 
 
 def _children(pid: int) -> list[list[str]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.hosts import needs_hosts, two_hosts
 from helpers.mpi import MPI_VARIABLES, MPIRUN, needs_mpi
 from helpers.processes import child_environment
 
@@ -84,47 +83,16 @@ def test_workers_and_launcher_must_agree(data: Path, tmp_path: Path) -> None:
     assert "torchrun started 2" in errors
 
 
-@contextlib.contextmanager
-def two_hosts() -> Iterator[list[str]]:
-    """Two network namespaces joined by a cable; nothing leaves them."""
-    names = [f"tenor-{os.getpid()}-{side}" for side in "ab"]
-
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
-
-    try:
-        for name in names:
-            ip("netns", "add", name)
-        ip("link", "add", "tenor-a", "netns", names[0], "type", "veth", "peer", "name", "tenor-b", "netns", names[1])
-        for name, side, address in zip(names, "ab", ("10.201.7.1/24", "10.201.7.2/24"), strict=True):
-            ip("-n", name, "address", "add", address, "dev", f"tenor-{side}")
-            ip("-n", name, "link", "set", f"tenor-{side}", "up")
-            ip("-n", name, "link", "set", "lo", "up")
-        yield names
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True, timeout=20)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces can only be made by root")
-@pytest.mark.skipif(shutil.which("ip") is None, reason="iproute2 is not installed")
+@needs_hosts
 def test_two_hosts(data: Path, tmp_path: Path, local: str) -> None:
     """torchrun on two hosts that share nothing but a cable and a folder."""
     with two_hosts() as hosts:
         nodes = []
-        for rank, (host, side) in enumerate(zip(hosts, "ab", strict=True)):
+        for rank, host in enumerate(hosts):
             torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(rank)]
-            torchrun += ["--nproc-per-node", "1", "--master-addr", "10.201.7.1", "--master-port", "29400"]
-            command = [
-                *torchrun,
-                "--local-addr",
-                f"10.201.7.{rank + 1}",
-                "-m",
-                *tenor_train(data, tmp_path / "run")[2:],
-            ]
-            nodes.append(
-                start(["ip", "netns", "exec", host, *command], GLOO_SOCKET_IFNAME=f"tenor-{side}", TMPDIR=str(tmp_path))
-            )
+            torchrun += ["--nproc-per-node", "1", "--master-addr", hosts[0].address, "--master-port", "29400"]
+            command = [*torchrun, "--local-addr", host.address, "-m", *tenor_train(data, tmp_path / "run")[2:]]
+            nodes.append(start(host.command(*command), GLOO_SOCKET_IFNAME=host.interface, TMPDIR=str(tmp_path)))
         said, silence = finish(*nodes)
     assert json.loads(said)["weights_sha256"] == local
     assert silence == ""
