@@ -16,12 +16,17 @@ import tenor
 from tenor.errors import Stopped
 from tenor.training.job import Job
 from tenor.training.rank import train_as
+from tenor.training.strategies import OWN
 from tenor.world import World, detect
 
-POINTS = tenor.TrainSettings(
-    task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last", sync_every=8
-)
+POINTS = tenor.TrainSettings(task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last")
 SHORT = 40  # steps
+
+
+def points(**changes: Any) -> tenor.TrainSettings:
+    """Short steps apart for those strategies that make any."""
+    own = {"sync_every": 8} if changes.get("strategy") in OWN["sync_every"] else {}
+    return replace(POINTS, **{**own, **changes})
 
 
 def world(meeting: Path) -> World:
@@ -44,7 +49,7 @@ def train_rank(out: str, data: str = "points", resume: bool = False, **changes: 
     """One run; the target of `spawn_workers`."""
     torch.set_num_threads(1)
     try:
-        return train_here(Path(out), replace(POINTS, **changes), data, resume=resume)
+        return train_here(Path(out), points(**changes), data, resume=resume)
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -53,7 +58,7 @@ def stop_rank(out: str, **changes: Any) -> int:
     """A run that a signal to the last rank stops; the signal's number, once a checkpoint is saved."""
     torch.set_num_threads(1)
     try:
-        train_here(Path(out), replace(POINTS, **changes), signalled=_signal_after(21))
+        train_here(Path(out), points(**changes), signalled=_signal_after(21))
     except Stopped as error:
         return error.signal
     return 0
@@ -62,7 +67,7 @@ def stop_rank(out: str, **changes: Any) -> int:
 def run_contract(strategy: str, folder: str, changes: dict[str, Any]) -> dict[str, Any]:
     """Train to the end; a short run twice; the same stopped by a signal to the last rank, and resumed."""
     torch.set_num_threads(1)
-    base, place = replace(POINTS, strategy=strategy, **changes), Path(folder)
+    base, place = points(strategy=strategy, **changes), Path(folder)
     short = replace(base, max_steps=SHORT)
     listening: set[str] = set()
     whole = train_here(place / "whole", base, signalled=_look_for_listeners(listening))

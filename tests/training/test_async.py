@@ -32,7 +32,7 @@ from tenor.training.parameter_server.sockets import SocketChannel, SocketLine
 from tenor.training.parameter_server.worker import Worker
 from tenor.training.points import Points
 from tenor.training.rank import train_as
-from tenor.training.slowdown import Slowdown
+from tenor.training.slowdown import Pace, Slowdown
 from tenor.training.strategies import asynchronous, make_strategy
 from tenor.world import World
 
@@ -66,7 +66,7 @@ class Scripted:
         model = self.task.make_model()
         optimizer = Optimizer(model, SGD())
         cargo = Cargo(model, optimizer, make_compression(self.compress, 0.5, SETTINGS.batch_size))
-        self.workers = [Worker(number, self.task, model, optimizer, cargo, Slowdown()) for number in range(3)]
+        self.workers = [Worker(number, self.task, model, optimizer, cargo, Pace(Slowdown(), 0)) for number in range(3)]
         self.inbox: dict[int, Message] = {}
         self.greetings = [0, 1, 2]
         self.turn = 0

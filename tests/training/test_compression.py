@@ -18,8 +18,6 @@ from torch import Tensor
 
 from tenor.errors import UsageError
 from tenor.training.compression import Compression, make_compression
-from tenor.training.strategies import make_strategy
-from tenor.world import World
 
 
 class Pair:
@@ -124,8 +122,6 @@ def test_reviews_with_every_number_sent_are_as_uncompressed(data: Path, tmp_path
         assert step["bytes_sent"] < plain_step["bytes_sent"] / 3  # 2 bytes in place of 8
 
 
-def test_other_strategies_refuse_it() -> None:
-    with pytest.raises(UsageError, match="--compress fp16"):
-        make_strategy(replace(POINTS, strategy="diloco", compress="fp16"), World())
+def test_shares_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="--top-k"):
         replace(POINTS, top_k=0.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.strategies import POINTS
+from helpers.strategies import POINTS, points
 from helpers.training import SMALL, weights
 from helpers.workers import spawn_workers
 
@@ -31,8 +31,8 @@ def test_averaging_in_every_step_of_plain_sgd_is_allreduce(data: Path, tmp_path:
     """On reviews, with an uneven split: the rows of the embedding travel too."""
     names = ("task", "hidden", "embedding_dim", "batch_size", "dropout", "word_dropout")
     changes = {name: getattr(SMALL, name) for name in names} | {"optimizer": "sgd", "momentum": 0.0} | EXACT
-    changes |= {"lr": 0.5, "sync_every": 1, "shares": "5:2:1"}
-    found = train_apart(tmp_path, 3, str(data), strategy="local-sgd", **changes)
+    changes |= {"lr": 0.5, "shares": "5:2:1"}
+    found = train_apart(tmp_path, 3, str(data), strategy="local-sgd", sync_every=1, **changes)
     expected = train_apart(tmp_path, 3, str(data), strategy="allreduce", **changes)
     for name, weight in expected.items():
         np.testing.assert_allclose(found[name], weight, rtol=1e-9, atol=1e-12)
@@ -44,7 +44,7 @@ def test_weights_are_those_of_plain_pytorch(strategy: str, tmp_path: Path) -> No
     found = train_apart(tmp_path, 2, strategy=strategy, **changes)
     torch.set_default_dtype(torch.float64)
     try:
-        expected = plain_training(replace(POINTS, **changes), strategy == "diloco")
+        expected = plain_training(points(strategy=strategy, **changes), strategy == "diloco")
     finally:
         torch.set_default_dtype(torch.float32)
     for name, weight in expected.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
 from tenor.errors import UsageError
 from tenor.training.compression import Compression, make_compression
@@ -31,6 +32,18 @@ STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
 }
 BALANCED = ("single", "allreduce")  # those whose workers do the same work and agree in every step
 SPLIT = ("model-parallel", "hybrid")
+OWN = {  # settings that only these strategies look at
+    "model_parallel": ("hybrid",),
+    "sync_every": ("local-sgd", "diloco", "hogwild"),
+    "outer_lr": ("diloco",),
+    "outer_momentum": ("diloco",),
+    "staleness": ("async",),
+    "stale_rate": ("async",),
+    "delay_compensation": ("async",),
+    "async_data": ("async",),
+    "max_replacements": ("async",),
+    "compress": ("allreduce", "async"),
+}
 
 __all__ = [
     "BALANCED",
@@ -65,11 +78,10 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
     name, size = strategy_name(settings, world.size), world.size
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
-    if settings.compress != "none" and name not in ("allreduce", "async"):
-        remedy = "use --strategy allreduce or async with two workers or more, or leave --compress away"
-        raise UsageError(f"--compress {settings.compress} with --strategy {name}", remedy=remedy)
+    _refuse_others_settings(settings, name)
     if name not in BALANCED and settings.balance != "off":
-        remedy = f"use --strategy allreduce, or fixed --shares with {name}"
+        fixed = "" if name == "async" else f", or fixed --shares with {name}"
+        remedy = f"use --strategy allreduce{fixed}"
         raise UsageError(f"--balance {settings.balance} with --strategy {name}", remedy=remedy)
     if name in SPLIT and settings.precision == "bf16":
         raise UsageError(f"--precision bf16 with --strategy {name}", remedy="use --precision fp32")
@@ -77,3 +89,14 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
         remedy = "leave them away: leases follow the workers' speeds by themselves"
         raise UsageError("--shares or --token-caps with --strategy async", remedy=remedy)
     return STRATEGIES[name](settings, world)
+
+
+def _refuse_others_settings(settings: TrainSettings, name: str) -> None:
+    """What would silently do nothing is an error."""
+    for field in fields(settings):
+        value, owners = getattr(settings, field.name), OWN.get(field.name, (name,))
+        if value != field.default and name not in owners:
+            option = f"--{field.name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            needs = " with two workers or more" if name == "single" else ""
+            remedy = f"use --strategy {' or '.join(owners)}{needs}, or leave it away"
+            raise UsageError(f"{option} with --strategy {name}", remedy=remedy)

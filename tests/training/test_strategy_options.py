@@ -1,0 +1,37 @@
+"""Options that belong to a strategy are refused with the others, where they would silently do nothing."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from helpers.strategies import POINTS
+
+from tenor.errors import UsageError
+from tenor.training.settings import TrainSettings
+from tenor.training.strategies import OWN, STRATEGIES, make_strategy
+from tenor.world import World
+
+OTHER = {"staleness": "2", "async_data": "random", "compress": "fp16", "stale_rate": True}  # numbers: one more
+
+
+def changed(name: str) -> object:
+    default = next(field.default for field in fields(TrainSettings) if field.name == name)
+    return OTHER[name] if name in OTHER else default + 1
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_option_of_another_strategy_is_refused(name: str) -> None:
+    option = f"--{name.replace('_', '-')}"
+    for strategy in STRATEGIES:
+        settings = replace(POINTS, strategy=strategy, **{name: changed(name)})
+        if strategy in OWN[name]:
+            make_strategy(settings, World(0, 3, 0, 3) if strategy == "hybrid" else World())
+        else:
+            with pytest.raises(UsageError, match=f"{option}.* with --strategy {strategy}") as told:
+                make_strategy(settings, World())
+            assert all(owner in str(told.value) for owner in OWN[name])
+
+
+def test_the_strategies_named_are_there() -> None:
+    assert {strategy for owners in OWN.values() for strategy in owners} <= set(STRATEGIES)
