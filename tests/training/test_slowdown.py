@@ -26,8 +26,9 @@ def busy(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("rank", "factor"), [(0, 1), (1, 1), (2, 3), (3, 3)])
-def test_steps_are_stretched_by_their_factor_of_computing_alone(rank: int, factor: int) -> None:
-    pace = Pace(parse_slowdown("2:3,3:3"), rank)
+@pytest.mark.parametrize("shares_cores", [False, True])
+def test_steps_are_stretched_by_their_factor_of_computing_alone(rank: int, factor: int, shares_cores: bool) -> None:
+    pace = Pace(parse_slowdown("2:3,3:3"), rank, shares_cores=shares_cores)
     began, worked = time.perf_counter(), time.thread_time()
     for tokens in (100, 300, 200):
         with pace.stretch(5, tokens):
@@ -37,8 +38,17 @@ def test_steps_are_stretched_by_their_factor_of_computing_alone(rank: int, facto
     assert time.thread_time() - worked < 0.12  # the rest was slept
 
 
-def test_every_other_rank_sleeps_first_and_makes_good_for_what_it_overslept() -> None:
-    pace = Pace(parse_slowdown("0:5,1:5"), 1)
+def test_who_has_a_core_sleeps_last() -> None:
+    pace = Pace(parse_slowdown("1:5"), 1)
+    for _ in range(2):
+        began = time.perf_counter()
+        with pace.stretch(1, 100):
+            assert time.perf_counter() - began < 0.01
+            busy(0.01)
+
+
+def test_every_other_rank_that_shares_cores_sleeps_first_and_makes_good_for_what_it_overslept() -> None:
+    pace = Pace(parse_slowdown("0:5,1:5"), 1, shares_cores=True)
     starts = []
     for seconds in (0.02, 0.02, 0.0):
         began = time.perf_counter()

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tenor.environment import usable_cores
 from tenor.errors import RunError, UsageError
 from tenor.memory import keep_freed_memory
 from tenor.training.balance import Balance, parse_caps
@@ -91,7 +92,8 @@ def _assemble(
     size = grid.column.size
     shares, caps = parse_shares(settings.shares, size), parse_caps(settings.token_caps, size)
     balance = Balance(settings.balance, task.order, shares, caps)
-    pace = Pace(parse_slowdown(settings.slowdown, num_computing(settings, world.size)), world.rank)
+    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
+    pace = Pace(slowdown, world.rank, shares_cores=world.local_size > usable_cores())
     parts = (schedule, balance, pace, recorder, signalled, device)
     return Loop(task, settings, group, grid, strategy, model, optimizer, *parts)
 

@@ -1,9 +1,9 @@
 """Emulated slow and wavering workers, for experiments and teaching: a sleep of (factor − 1) × the compute time.
 
 The workers stand for machines of their own, however few cores they share here. So compute time is what the worker's
-thread spent on a core, without the time it stood in line for one; and every other rank sleeps before it computes, so
-that not all want a core at the start of a step and leave it idle at the end. How long it will compute it guesses from
-its last step; what it slept too little or too long it makes good for.
+thread spent on a core, without the time it stood in line for one; and where there are more workers than cores every
+other rank sleeps before it computes, so that not all want a core at the start of a step and leave it idle at the end.
+How long it will compute it guesses from its last step; what it slept too little or too long it makes good for.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Slowdown:
 class Pace:
     """One worker's emulated slowness."""
 
-    def __init__(self, slowdown: Slowdown, rank: int) -> None:
+    def __init__(self, slowdown: Slowdown, rank: int, *, shares_cores: bool = False) -> None:
         self.slowdown, self.rank = slowdown, rank
+        self._sleeps_first = shares_cores and rank % 2 == 1
         self._per_token = 0.0  # seconds of the last step
         self._overslept = 0.0  # seconds, to be made good for
 
@@ -55,7 +56,7 @@ class Pace:
     def stretch(self, step: int, tokens: int) -> Iterator[None]:
         """Let what is done inside take as long as it would on the slow machine."""
         extra = self.slowdown.factor(self.rank, step) - 1.0
-        early = EARLY * extra * self._per_token * tokens if self.rank % 2 else 0.0
+        early = EARLY * extra * self._per_token * tokens if self._sleeps_first else 0.0
         time.sleep(early)
         began = time.thread_time()
         yield

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from tenor.environment import usable_cores
 from tenor.errors import Stopped, TenorError, WorkerError
 from tenor.models.batch import Batch
 from tenor.training.compression import make_compression
@@ -35,7 +36,8 @@ def work(world: World, job: Job, device: torch.device, backend: str, signalled: 
     settings = job.settings
     make_strategy(settings, world)  # refuses what the server refuses
     number = world.rank - 1
-    pace = Pace(parse_slowdown(settings.slowdown, num_computing(settings, world.size)), number)
+    slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
+    pace = Pace(slowdown, number, shares_cores=world.local_size > usable_cores())
     task = make_task(Path(job.data), settings)
     try:
         model = task.make_model().to(device)
