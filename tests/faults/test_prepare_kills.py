@@ -138,22 +138,21 @@ def _kill_workers(process: subprocess.Popen[bytes], engine: str, rng: random.Ran
     killed = 0
     while process.poll() is None and killed < 5:
         time.sleep(rng.uniform(*pause))
-        workers = [p for p in _children(process.pid) if WORKERS[engine] in " ".join(p)]
-        if workers:
+        if workers := _workers(process.pid, WORKERS[engine]):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(rng.choice(workers)[0]), signal.SIGKILL)
+                os.kill(rng.choice(workers), signal.SIGKILL)
                 killed += 1
     return killed
 
 
-def _children(pid: int) -> list[list[str]]:
-    found = []
+def _workers(pid: int, name: str) -> list[int]:
+    """The processes of that name; not those that others of it come from, as Spark's do."""
+    parents = {}
     for child in psutil.Process(pid).children(recursive=True) if psutil.pid_exists(pid) else []:
-        try:
-            found.append([str(child.pid), *child.cmdline()])
-        except psutil.Error:
-            continue
-    return found
+        with contextlib.suppress(psutil.Error):
+            if name in " ".join(child.cmdline()):
+                parents[child.pid] = child.ppid()
+    return sorted(set(parents) - set(parents.values()))
 
 
 class _StopAfter(Silent):
