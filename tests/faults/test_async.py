@@ -124,6 +124,7 @@ def test_ten_kills(tmp_path: Path) -> None:
     check_ledger(run)
 
 
+@pytest.mark.soak
 def test_a_stopped_worker_is_named_and_the_others_do_its_work(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(run, "--epochs", "6") as process:

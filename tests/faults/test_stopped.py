@@ -89,6 +89,7 @@ def test_a_stopped_worker_is_replaced_and_the_run_goes_on_with_its_shares(data: 
     assert max(slowest) < 0.28  # a fresh start would give a third; others at work on the machine hide some slowness
 
 
+@pytest.mark.soak
 def test_a_worker_that_goes_on_in_time_is_no_loss(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(data, run, "--timeout 30 --max-steps 400 --json") as process:  # so that it is seen to go on

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from tenor.training.processes import GRACE_SECONDS, Workers
+from tenor.training.stopped import process_state
 
 
 class ServedWorkers(Workers):
@@ -51,12 +53,15 @@ class ServedWorkers(Workers):
         return True
 
     def _let_go(self, server: int) -> None:
-        """The server is done: its workers leave by themselves, but for those who stand still."""
+        """The server is done: its workers leave by themselves, but for those who were stopped."""
         if server:
             self._note_failure([0])
         until = time.monotonic() + GRACE_SECONDS
-        while time.monotonic() < until and any(process.poll() is None for process in self.processes):
+        while time.monotonic() < until and any(map(self._may_leave, self.processes)):
             time.sleep(0.02)
+
+    def _may_leave(self, process: subprocess.Popen[bytes]) -> bool:
+        return process.poll() is None and process_state(process.pid) != "stopped"
 
     def _replace(self, rank: int, number: int) -> None:
         old = self.processes[rank]
