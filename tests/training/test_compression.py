@@ -112,7 +112,8 @@ def test_reviews_with_every_number_sent_are_as_uncompressed(data: Path, tmp_path
     changes: dict[str, Any] = {name: getattr(SMALL, name) for name in names} | {"max_steps": 12, "precision": "fp64"}
     for compress in ("none", "top-k", "bf16"):
         call = {"out": str(tmp_path / compress), "data": str(data), "strategy": "allreduce", "compress": compress}
-        spawn_workers(2, "helpers.strategies:train_rank", 120, top_k=1.0, **call, **changes)
+        share = {"top_k": 1.0} if compress == "top-k" else {}
+        spawn_workers(2, "helpers.strategies:train_rank", 120, **share, **call, **changes)
     np.testing.assert_allclose(losses(tmp_path / "top-k"), losses(tmp_path / "none"), rtol=1e-9)
     found, plain = (weights(tmp_path / name)["embedding.weight"] for name in ("top-k", "none"))
     np.testing.assert_allclose(found, plain, rtol=1e-7, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Options that belong to a strategy are refused with the others, where they would silently do nothing."""
+"""Options are refused where they would silently do nothing."""
 
 from __future__ import annotations
 
@@ -35,3 +35,10 @@ def test_an_option_of_another_strategy_is_refused(name: str) -> None:
 
 def test_the_strategies_named_are_there() -> None:
     assert {strategy for owners in OWN.values() for strategy in owners} <= set(STRATEGIES)
+
+
+@pytest.mark.parametrize(("name", "value", "other"), [("momentum", 0.5, "optimizer"), ("top_k", 0.5, "compress")])
+def test_an_option_of_another_rule_is_refused(name: str, value: float, other: str) -> None:
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} 0.5 with --{other} "):
+        replace(POINTS, **{name: value})
+    assert replace(POINTS, **{name: value, other: {"optimizer": "sgd", "compress": "top-k"}[other]})

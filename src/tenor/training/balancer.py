@@ -55,7 +55,8 @@ class Balancer:
 
     @property
     def threshold(self) -> float:
-        """The gain that noise alone may show, from the worst of n workers' errors; at least what a change is worth."""
+        """The gain that noise alone may show, from the worst of n workers' errors; less while the costs in force were
+        taken up in haste; at least what a change is worth."""
         doubt = DOUBT if self.error_then > HASTY * self.fit.error else 1.0
         return max(LEAST_GAIN, doubt * self.fit.error * math.sqrt(2 * math.log(self.size)))
 
@@ -64,7 +65,7 @@ class Balancer:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.seen, self.total = int(state["seen"]), float(state["total"])
-        self.error_then = float(state["error_then"])
+        self.error_then = float(state.get("error_then", 0.0))  # older checkpoints have none
         self.fit.restore(state["fit"])
 
 

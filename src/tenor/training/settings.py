@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tenor.errors import UsageError
 from tenor.settings import check, setting
@@ -113,12 +113,23 @@ class TrainSettings:
         for name in ("delay_compensation", "max_replacements"):
             if not getattr(self, name) >= 0:
                 raise _wrong(name, getattr(self, name), "give 0 or a positive number")
+        self._refuse_what_does_nothing()
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
         if self.seed < 0:
             raise _wrong("seed", self.seed, "give 0 or a positive whole number")
         if self.workers != "auto" and not (self.workers.isdecimal() and int(self.workers) > 0):
             raise _wrong("workers", self.workers, "give 'auto' or a number above 0")
+
+    def _refuse_what_does_nothing(self) -> None:
+        for name, other, value in (("momentum", "optimizer", "sgd"), ("top_k", "compress", "top-k")):
+            if getattr(self, name) != _default(name) and getattr(self, other) != value:
+                told = f"--{name.replace('_', '-')} {getattr(self, name)} with --{other} {getattr(self, other)}"
+                raise UsageError(told, remedy=f"use --{other} {value}, or leave it away")
+
+
+def _default(name: str) -> object:
+    return next(field.default for field in fields(TrainSettings) if field.name == name)
 
 
 def _wrong(name: str, value: object, remedy: str) -> UsageError:

@@ -57,14 +57,19 @@ class Pace:
         """Let what is done inside take as long as it would on the slow machine."""
         extra = self.slowdown.factor(self.rank, step) - 1.0
         early = EARLY * extra * self._per_token * tokens if self._sleeps_first else 0.0
-        time.sleep(early)
+        _sleep(early)
         began = time.thread_time()
         yield
         seconds = time.thread_time() - began
         self._per_token = seconds / max(1, tokens)
         owed = extra * seconds - early - self._overslept
         self._overslept = max(0.0, -owed)
-        time.sleep(max(0.0, owed))
+        _sleep(owed)
+
+
+def _sleep(seconds: float) -> None:
+    if seconds > 0:  # even a sleep of no time lets other threads in
+        time.sleep(seconds)
 
 
 def parse_slowdown(text: str, size: int | None = None) -> Slowdown:
