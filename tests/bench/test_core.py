@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenor.bench.core import Contender, measure, spread, table, turns
+from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
 
 
@@ -76,3 +77,9 @@ def test_a_failing_contender_is_not_hidden() -> None:
 def test_nothing_to_measure_is_refused(repeats: int, warmups: int, contenders: int) -> None:
     with pytest.raises(UsageError, match="nothing to measure"):
         measure("fake", [Contender("a", dict)] * contenders, repeats, warmups)
+
+
+@pytest.mark.parametrize("wrong", [{"repeats": 0}, {"warmups": -1}, {"megabytes": 0}, {"epochs": 0}])
+def test_settings_are_refused_before_anything_is_made(wrong: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match=f"--{next(iter(wrong))} cannot be"):
+        BenchSettings(**wrong)

@@ -110,6 +110,10 @@ def _certificates(folder: Path) -> tuple[str, str, str]:
         EngineSettings("local", cluster="tcp://127.0.0.1:1"),
         EngineSettings("local", dask_report="x.html"),
         EngineSettings("spark", tls_ca="x"),
+        pytest.param(
+            EngineSettings("dask", cluster="tls://127.0.0.1:1"),
+            marks=pytest.mark.skipif(bool(_missing("dask")), reason=_missing("dask")),
+        ),
     ],
 )
 def test_settings_that_do_not_fit(settings: EngineSettings) -> None:

@@ -24,6 +24,11 @@ class BenchSettings:
     data: str = setting("", "Prepared data; empty: the scenario's own. For train, strategies, large-batch.")
     task: str = setting("points", "What is learned. For strategies.", ("points", "reviews"))
 
+    def __post_init__(self) -> None:
+        for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1)):
+            if getattr(self, name) < least:
+                raise UsageError(f"--{name} cannot be {getattr(self, name)}", remedy=f"give a number from {least} up")
+
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""
         return _numbers("--workers", self.workers)

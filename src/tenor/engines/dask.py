@@ -111,7 +111,7 @@ class DaskEngine:
 
 def _security(settings: EngineSettings) -> Any:
     files = (settings.tls_ca, settings.tls_cert, settings.tls_key)
-    if not any(files):
+    if not any(files) and not (settings.cluster or "").startswith("tls://"):
         return None
     if not all(files):
         raise UsageError("TLS needs three files", remedy="give --tls-ca, --tls-cert and --tls-key")
