@@ -13,7 +13,7 @@ from tenor.training.costs import Costs
 
 Floats = NDArray[np.float64]
 
-DELAY = 6  # steps from what is measured to its effect: one until all ranks know, five in the loader's queue
+DELAY = 2  # steps from what is measured to its effect: one until all ranks know, and the next is cut by it
 
 
 @dataclass

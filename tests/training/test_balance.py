@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from helpers.training import events, losses, run
 from tenor.errors import UsageError
 from tenor.store.order import Order
 from tenor.training.balance import Balance
-from tenor.training.loader import LEAD, Ahead
 
 SLOW = {"workers": "2", "slowdown": "1:8", "batch_size": 128, "hidden": 48, "dropout": 0.0}
 
@@ -49,8 +47,9 @@ def test_the_shares_survive_a_checkpoint() -> None:
     again = make_balance("steps:3")
     again.restore(saved)
     for k in range(9, 30):
-        np.testing.assert_array_equal(again.shares(0, k), state.shares(0, k))
-    assert again.shares(0, 29)[0] > 1.5 * again.shares(0, 29)[1]
+        np.testing.assert_array_equal(again.shares(0, k)[1], state.shares(0, k)[1])
+    fast, slow = again.shares(0, 29)[1]
+    assert fast > 1.5 * slow
 
 
 def make_balance(mode: str, size: int = 2, caps: float = np.inf) -> Balance:
@@ -63,40 +62,31 @@ def test_a_checkpoint_of_another_number_of_workers_is_left_alone() -> None:
     for k in range(9):
         two.note(0, k, [3000.0, 3000.0], [0.1, 0.3])
     three.restore(two.state())
-    np.testing.assert_array_equal(three.shares(0, 20), np.ones(3))
+    np.testing.assert_array_equal(three.shares(0, 20)[1], np.ones(3))
 
 
-def test_no_batch_already_cut_changes_its_shares() -> None:
-    """However far each rank's loader is ahead, all must have cut a batch alike."""
-    balance = make_balance("steps:1")
-    asked: dict[int, np.ndarray] = {}
-    for k in range(40):
-        for ahead in range(k, k + LEAD):  # the furthest a loader can be when batch k is done
-            asked.setdefault(ahead, balance.shares(0, ahead))
-        np.testing.assert_array_equal(asked[k], balance.shares(0, k))
-        balance.note(0, k, [3000.0, 3000.0], [0.1, 0.1 + 0.02 * (k % 20)])
-    assert len({tuple(shares) for shares in asked.values()}) > 3
+def test_a_decision_holds_from_the_next_batch_on() -> None:
+    """However far each rank's loader was ahead: what it had cut before is told by the decision's number."""
+    balance = make_balance("steps:5")
+    cut = {k: balance.shares(0, k) for k in range(10)}
+    for k in range(5):
+        assert cut[k][0] == balance.decision.number
+        balance.note(0, k, [3000.0, 3000.0], [0.1, 0.3])
+    number, shares = balance.shares(0, 5)
+    assert number != cut[5][0]
+    assert shares[0] > 1.5 * shares[1]
 
 
-def test_the_loader_is_never_further_ahead_than_it_says() -> None:
-    import time
-
-    made: list[int] = []
-    with Ahead(lambda k: made.append(k) or k, 0, 50) as batches:
-        for k in _slowly(batches, 12):
-            time.sleep(0.05)  # the loader runs as far as it can
-            assert max(made) < k + LEAD
-
-
-def _slowly(batches: Iterator[int], count: int) -> Iterator[int]:
-    for _, k in zip(range(count), batches, strict=False):
-        yield k
+def test_batches_cut_before_a_decision_are_cut_again(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "run", max_steps=8, balance="steps:5", **SLOW)
+    parts = [event["shares"][0] / event["samples"] for event in events(tmp_path / "run")]
+    assert max(parts[:5]) < 0.6 < parts[5]
 
 
 def test_caps_hold_from_the_first_batch() -> None:
     balance = make_balance("steps:2", caps=5000.0)
     for k in range(30):
-        shares = balance.shares(0, k)
+        shares = balance.shares(0, k)[1]
         assert shares.max() <= 5000
         balance.note(0, k, shares.tolist(), [0.1, 0.9])
 

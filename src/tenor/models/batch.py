@@ -23,6 +23,7 @@ class Batch:
     rows: Tensor | None = None  # the vocabulary rows touched by the whole global batch
     num_global: int = 0  # samples of the whole global batch; 0: not known
     num_pieces: int = 0  # micro-batches it is computed in; 0: as few as the strategy likes
+    decision: int = 0  # the number of the balancing decision it was cut by
 
     def __len__(self) -> int:
         return len(self.labels)

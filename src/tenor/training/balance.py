@@ -1,14 +1,14 @@
 """Shares of the work as a function of the batch number, so that all ranks cut every batch alike.
 
 Each step's message carries every worker's padded tokens, and its compute seconds of the step before. All ranks feed
-them to the same balancer and so decide the same. The loader works some batches ahead: what is decided after batch k
-holds from the first batch that no rank can have cut yet.
+them to the same balancer and so decide the same. What is decided after batch k holds from batch k + 1 on; the loader
+works ahead, so the batches that lie ready by then are cut again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,15 @@ from tenor.store.order import Order
 from tenor.training.balance_mode import EPOCH, OFF, parse_mode
 from tenor.training.balancer import Balancer
 from tenor.training.costs import Costs, place
-from tenor.training.loader import LEAD
 
 Floats = NDArray[np.float64]
+
+
+class Decision(NamedTuple):
+    """The costs to share work by; None for the shares a run starts with."""
+
+    number: int
+    costs: Costs | None
 
 
 class Balance:
@@ -30,17 +36,15 @@ class Balance:
         self.balancer = Balancer(len(shares), caps)
         with np.errstate(divide="ignore"):
             start = Costs(np.zeros(len(shares)), 1.0 / shares, caps) if np.isfinite(caps).any() else None
-        self.plan: tuple[tuple[int, Costs | None], ...] = ((0, start),)  # from which batch on; replaced as a whole
+        self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
         self.given: Floats | None = None  # padded tokens of the last step, by worker
 
-    def _number(self, epoch: int, k: int) -> int:
-        return epoch * self.order.num_batches + k
-
-    def shares(self, epoch: int, k: int) -> Floats:
-        """The padded tokens of each worker in batch k, or the shares a run starts with."""
-        number = self._number(epoch, k)
-        costs = [costs for start, costs in self.plan if start <= number][-1]
-        return self.first if costs is None else place(self.order.lengths[self.order.batch(epoch, k)], costs)
+    def shares(self, epoch: int, k: int) -> tuple[int, Floats]:
+        """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the shares a
+        run starts with."""
+        number, costs = self.decision
+        lengths = self.order.lengths[self.order.batch(epoch, k)]
+        return number, self.first if costs is None else place(lengths, costs)
 
     def note(self, epoch: int, k: int, tokens: Sequence[float], seconds: Sequence[float]) -> None:
         """Take in each worker's padded tokens of batch k and compute seconds of the batch before; decide when due."""
@@ -49,35 +53,31 @@ class Balance:
             return
         if before is not None:
             self.balancer.observe(before, np.array(seconds))
-        number = self._number(epoch, k)
-        if self.every == EPOCH:
-            self._decide(number, number + 1, is_due=k == self.order.num_batches - 1)
-        else:
-            self._decide(number, number + LEAD, is_due=(number + 1) % self.every == 0)
+        step = epoch * self.order.num_batches + k + 1
+        if k + 1 == self.order.num_batches if self.every == EPOCH else step % self.every == 0:
+            self._decide()
 
-    def _decide(self, number: int, start: int, is_due: bool) -> None:
-        if not is_due:
-            return
-        latest = self.plan[-1][1]
-        decided = self.balancer.decide(latest.share_out(self.balancer.total) if latest else self.first)
+    def _decide(self) -> None:
+        number, costs = self.decision
+        decided = self.balancer.decide(costs.share_out(self.balancer.total) if costs else self.first)
         if decided is not None:
-            past = [entry for entry in self.plan if entry[0] <= number + 1]
-            self.plan = (past[-1], *self.plan[len(past) :], (start, decided))
+            self.decision = Decision(number + 1, decided)
 
     def state(self) -> dict[str, Any]:
         """JSON for a checkpoint; empty where there is nothing to keep."""
         if self.every == OFF:
             return {}
-        plan = [[start, costs.fixed.tolist(), costs.per_token.tolist()] for start, costs in self.plan if costs]
-        return {"size": len(self.first), "plan": plan, "balancer": self.balancer.state()}
+        costs = self.decision.costs
+        kept = {"fixed": costs.fixed.tolist(), "per_token": costs.per_token.tolist()} if costs else None
+        return {"size": len(self.first), "costs": kept, "balancer": self.balancer.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on with the shares of a checkpoint; with another number of workers start afresh."""
         if self.every == OFF or state.get("size") != len(self.first):
             return
-        caps = self.balancer.caps
-        kept = tuple((int(start), Costs(np.array(a), np.array(b), caps)) for start, a, b in state["plan"])
-        self.plan = (self.plan[0], *kept)
+        if kept := state.get("costs"):
+            costs = Costs(np.array(kept["fixed"]), np.array(kept["per_token"]), self.balancer.caps)
+            self.decision = Decision(self.decision.number + 1, costs)
         self.balancer.restore(state["balancer"])
 
 

@@ -11,7 +11,6 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 DEPTH = 3  # batches that lie ready
-LEAD = DEPTH + 2  # batch k + LEAD is not begun before batch k is done: one more is made and waits, one is in use
 
 SWITCH_SECONDS = 0.0005  # after which a thread that holds the interpreter lets another one in; Python's own 5 ms show
 

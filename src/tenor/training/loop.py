@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -70,7 +70,7 @@ class Loop:
             with self.feed(self._load, cursor.batch, self.task.order.num_batches) as batches:
                 before = time.perf_counter()
                 for batch in batches:
-                    tallies = self._step(batch, before)
+                    tallies = self._step(self._as_decided(batch), before)
                     before = time.perf_counter()
                     cursor.seconds = before - began
                     if tallies and tallies.signal:
@@ -86,7 +86,13 @@ class Loop:
             self._save()
 
     def _load(self, k: int) -> Batch:
-        return self.task.load(self.cursor.epoch, k, self.grid.column.rank, self.balance.shares(self.cursor.epoch, k))
+        decision, shares = self.balance.shares(self.cursor.epoch, k)
+        batch = self.task.load(self.cursor.epoch, k, self.grid.column.rank, shares)
+        return replace(batch, decision=decision)
+
+    def _as_decided(self, batch: Batch) -> Batch:
+        """A batch that was cut before the last decision is cut again, so that all ranks cut it alike."""
+        return batch if batch.decision == self.balance.decision.number else self._load(self.cursor.batch)
 
     def _step(self, batch: Batch, before: float) -> Tallies | None:
         """One global batch: compute, exchange, check, apply, settle. `before` is when the step before ended. Gives
