@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tenor"
 LEVELS = (
     ("errors",),
-    ("world", "progress", "settings", "environment", "memory"),
+    ("world", "progress", "settings", "environment", "memory", "compiled"),
     ("corpus", "engines", "store"),
     ("preparation",),
     ("models", "evaluation", "embedding"),

@@ -45,7 +45,7 @@ def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> list[dic
     """Workers that do 100 rows a second divided by their slowness, and balance as they should."""
     slowdown = parse_slowdown(changes["slowdown"], workers)
     slowness = [slowdown.factor(rank, steps) for rank in range(workers)]
-    rate = {"off": workers / max(slowness), "steps:5": 0.9 * sum(1 / slow for slow in slowness)}
+    rate = {"off": workers / max(slowness), balance.MODES["steps"]: 0.9 * sum(1 / slow for slow in slowness)}
     rows = [round(240 / slow / sum(1 / other for other in slowness)) for slow in slowness]
     pace = 100.0 * rate.get(changes.get("balance", ""), 1 / slowness[0])
     return [{"shares": rows, "epoch": 1, "samples": 240, "seconds": 240 / pace * step} for step in range(steps)]

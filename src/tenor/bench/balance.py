@@ -5,7 +5,8 @@ one trains in a run of its own, with its slowdown, on batches as large as its sh
 steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included; of every run the
 first step of each epoch, in which libraries load or validation has just ended, is left out. All runs take turns, those
 of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than cores stand in
-line for them, which the ideal does not know of.
+line for them, which the ideal does not know of. Batches are large enough for a step to outlast most hiccups of a shared
+machine: workers that wait for each other lose what the slower one loses, in every step anew.
 """
 
 from __future__ import annotations
@@ -30,15 +31,13 @@ from tenor.progress import Progress
 from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
-MODES = {"off": "off", "epoch": "epoch", "steps": "steps:5"}
+MODES = {"off": "off", "epoch": "epoch", "steps": "steps:3"}
 MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
-TRAINING = TrainSettings(threads=1, batch_size=256, hidden=64, embedding_dim=32, epochs=100, dropout=0.0)
+TRAINING = TrainSettings(threads=1, batch_size=512, epochs=100, dropout=0.0)
 DATA = PrepareSettings(max_length=64, vocab_size=5000)
-NUM_ROWS = (
-    10_240  # of which eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
-)
-STEPS = 320
-STEPS_ALONE = 80  # also of the run that shows which shares come about
+NUM_ROWS = 20_480  # eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
+STEPS = 160
+STEPS_ALONE = 60  # also of the run that shows which shares come about
 
 Speeds = tuple[float, ...]  # how slow each worker is
 Worker = tuple[float, int]  # how slow it is, and its rows of each batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 
 BLOCK = 2 << 20
 MAX_LINE = 16 << 20  # a longer line is refused: no review is that long, and memory must stay bounded

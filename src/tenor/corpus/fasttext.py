@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from tenor.compiled import compiled
 from tenor.corpus.batch import Batch, Reject, make_batch, refused, string_array
 from tenor.corpus.blocks import count_lines, line_blocks
-from tenor.corpus.compiled import compiled
 
 PREFIX = b"__label__"
 _PREFIX = np.frombuffer(PREFIX, np.uint8)

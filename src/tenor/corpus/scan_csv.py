@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 
 OK, BLANK, COLUMNS, QUOTES = 0, 1, 2, 3  # a record's status
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import compiled, inlined
+from tenor.compiled import compiled, inlined
 from tenor.corpus.wide import WIDE, copy_bytes, count_zeros, string_mask
 
 OK, BLANK, SLOW = 0, 1, 2

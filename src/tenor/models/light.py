@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 
 COMPILED = (torch.float32, torch.float64)
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 
 
 @compiled

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import inlined
+from tenor.compiled import inlined
 from tenor.corpus.wide import WIDE, count_leading_zeros, count_zeros, load8, prefetch, text_masks
 from tenor.preparation.lookup import BATCH, K1, K2, LONG, U0, U1, U2, U3, U8, U32, U56, finalise, note
 

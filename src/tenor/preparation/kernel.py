@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import compiled, inlined
+from tenor.compiled import compiled, inlined
 from tenor.preparation.characters import APOSTROPHE, COMPOSE, ENTITY, IGNORED, MARK, SPACE, SYMBOL, TAG, WORD
 from tenor.preparation.gather import ROOM, gather
 from tenor.preparation.lookup import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tenor.corpus.compiled import inlined
+from tenor.compiled import inlined
 
 MAX_WORD_BYTES = 64  # a longer word is cut before the character that does not fit
 BATCH = 256  # words gathered before they are looked up

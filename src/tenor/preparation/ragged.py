@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 from tenor.corpus.wide import prefetch
 
 _AHEAD = 4

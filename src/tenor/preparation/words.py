@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tenor.corpus.compiled import compiled, inlined
+from tenor.compiled import compiled, inlined
 from tenor.preparation.lookup import K1, K2, LONG, U0, U1, U2, U7, U8, U32, U56, finalise, insert, probe
 
 _MIN_SLOTS = 1 << 12

@@ -14,6 +14,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tenor.compiled import compiled, inlined
+
 BLOCK = 4096  # rows that stay neighbours until their window is shuffled
 WINDOW = 1 << 18  # rows shuffled and sorted by length together
 
@@ -82,21 +84,32 @@ def split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> list[slice
     A slice costs rows × its longest row. The smallest budget that places every row is found by bisection; a share
     of 0 gives an empty slice.
     """
-    parts = (np.asarray(shares, dtype=np.float64) / np.sum(shares)).tolist()
-    sizes = np.maximum(lengths, 1).tolist()  # plain numbers: thousands of single look-ups are slow in an array
-    low, high = 0.0, 2.0 * sizes[0] * (len(sizes) + 1) / max(parts)
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if _cut(sizes, parts, middle)[-1] == len(sizes) else (middle, high)
-    ends = _cut(sizes, parts, high)
+    parts = np.asarray(shares, dtype=np.float64) / np.sum(shares)
+    ends = _split(np.maximum(lengths, 1), parts).tolist()
     return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def _cut(lengths: list[int], shares: list[float], budget: float) -> list[int]:
-    """Fill the workers' shares of the budget one after another; where each one's slice ends."""
-    ends, at, rows = [], 0, len(lengths)
-    for share in shares:
-        if at < rows:
-            at = min(rows, at + int(share * budget / lengths[at]))
-        ends.append(at)
+@compiled
+def _split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> Rows:
+    """Where each worker's slice ends."""
+    ends = np.zeros(len(shares), np.int64)
+    low, high = 0.0, 2.0 * lengths[0] * (len(lengths) + 1) / shares.max()
+    for _ in range(40):
+        middle = (low + high) / 2
+        if _cut(lengths, shares, middle, ends) == len(lengths):
+            high = middle
+        else:
+            low = middle
+    _cut(lengths, shares, high, ends)
     return ends
+
+
+@inlined
+def _cut(lengths: NDArray[np.int32], shares: NDArray[np.float64], budget: float, ends: Rows) -> int:
+    """Fill the workers' shares of the budget one after another; the end of the last slice."""
+    at, rows = 0, len(lengths)
+    for worker in range(len(shares)):
+        if at < rows:
+            at = min(rows, at + int(shares[worker] * budget / lengths[at]))
+        ends[worker] = at
+    return at

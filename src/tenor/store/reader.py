@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tenor.compiled import compiled
 from tenor.errors import StoreError
 from tenor.store.manifest import Manifest, SplitInfo
 from tenor.store.shard import check_shard, map_shard
@@ -40,8 +42,7 @@ class Split:
             mine = np.flatnonzero(homes == home)
             shard = self._shards[home]
             starts = np.asarray(shard.offsets[rows[mine] - self._first[home]])
-            to, within = _ragged(ends[mine] - lengths[mine], lengths[mine])
-            tokens[to] = shard.tokens[np.repeat(starts, lengths[mine]) + within]
+            _copy(shard.tokens, starts, lengths[mine], ends[mine] - lengths[mine], tokens)
         return tokens, lengths
 
     def close(self) -> None:
@@ -57,13 +58,18 @@ class Split:
         self.close()
 
 
-def _ragged(
-    starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(places, places within their row) of rows that start at `starts`."""
-    before = np.cumsum(lengths, dtype=np.int64) - lengths
-    within = np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(before, lengths)
-    return np.repeat(starts, lengths) + within, within
+@compiled
+def _copy(
+    tokens: npt.NDArray[Any],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int64],
+    out: npt.NDArray[np.int32],
+) -> None:
+    """Rows of the given lengths from where they start in `tokens` to their places in `out`."""
+    for row in range(len(starts)):
+        for at in range(lengths[row]):
+            out[places[row] + at] = tokens[starts[row] + at]
 
 
 def open_split(folder: Path | str, name: str, *, verify: bool = True) -> Split:

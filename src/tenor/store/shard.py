@@ -85,4 +85,5 @@ def map_shard(folder: Path, info: ShardInfo) -> Shard:
 def _map(path: Path, dataset: Any) -> npt.NDArray[Any]:
     if dataset.size == 0:  # an empty dataset has no place in the file
         return np.empty(dataset.shape, dataset.dtype)
-    return np.memmap(path, dataset.dtype, "r", dataset.id.get_offset(), dataset.shape)
+    mapped = np.memmap(path, dataset.dtype, "r", dataset.id.get_offset(), dataset.shape)
+    return np.asarray(mapped)  # a plain array, as compiled functions want it

@@ -38,6 +38,7 @@ class Balance:
             start = Costs(np.zeros(len(shares)), 1.0 / shares, caps) if np.isfinite(caps).any() else None
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
         self.given: Floats | None = None  # padded tokens of the last step, by worker
+        self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due
 
     def shares(self, epoch: int, k: int) -> tuple[int, Floats]:
         """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the shares a
@@ -52,10 +53,17 @@ class Balance:
         if self.every == OFF:
             return
         if before is not None:
-            self.balancer.observe(before, np.array(seconds))
+            self.unlearnt.append((before, np.array(seconds)))
         step = epoch * self.order.num_batches + k + 1
         if k + 1 == self.order.num_batches if self.every == EPOCH else step % self.every == 0:
+            self._learn()
             self._decide()
+
+    def _learn(self) -> None:
+        """All steps at once: little work so often is slow, as a step leaves nothing of it in the cache."""
+        for tokens, seconds in self.unlearnt:
+            self.balancer.observe(tokens, seconds)
+        self.unlearnt = []
 
     def _decide(self) -> None:
         number, costs = self.decision
@@ -67,6 +75,7 @@ class Balance:
         """JSON for a checkpoint; empty where there is nothing to keep."""
         if self.every == OFF:
             return {}
+        self._learn()
         costs = self.decision.costs
         kept = {"fixed": costs.fixed.tolist(), "per_token": costs.per_token.tolist()} if costs else None
         return {"size": len(self.first), "costs": kept, "balancer": self.balancer.state()}

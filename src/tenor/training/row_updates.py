@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tenor.corpus.compiled import compiled
+from tenor.compiled import compiled
 
 _FIRST = np.zeros(1, np.int64)
 
