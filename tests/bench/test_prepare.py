@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from preparation.reference import reference_tokens
 
+from tenor.bench.prepare_peers import polars_words, words_of
 from tenor.bench.scenarios import bench
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
@@ -24,3 +26,22 @@ def test_rows_and_figures() -> None:
 def test_an_unknown_row_is_refused() -> None:
     with pytest.raises(UsageError, match="no row"):
         bench("prepare", BenchSettings(rows="cobol", megabytes=1))
+
+
+TEXTS = [
+    "It's <b>GREAT</b>!<br />Not bad at all? Don't buy 2 of them.",
+    "Cafe\u0301 d&eacute;j&agrave; vu &amp; more; a < b, c > d",
+    "<p>&quot;Sehr gut&quot;</p> Straße 김치 &#39;ok&#39; don&#39;t",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_others_find_the_same_words(text: str) -> None:
+    assert words_of(text) == reference_tokens(text)
+
+
+def test_polars_finds_the_same_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "")  # polars sets it when it is imported
+    polars = pytest.importorskip("polars")
+    found = polars.DataFrame({"text": TEXTS}).select(polars_words("text"))
+    assert found["word"].to_list() == [reference_tokens(text) for text in TEXTS]

@@ -1,11 +1,13 @@
 """The contenders of `tenor bench prepare`, each run as `python -m tenor.bench.prepare_peers NAME FILE OUT`.
 
-They do what prepare does, as people do it with each tool: lower-case, cut into words, count, keep the 30,000 most
-frequent words, turn texts into ids, write them. None of the others dedupes, splits or accounts for rows.
+They do what prepare does, as people do it with each tool: clean (HTML tags and entities, NFC, lower case), cut into
+words, count, keep the 30,000 most frequent words, turn texts into ids, write them. None of the others dedupes, splits
+or accounts for rows.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -13,14 +15,18 @@ import shutil
 import subprocess
 import sys
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
+from html.entities import html5
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 _TOP = 30_000
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[!?]")
+_TAG = r"</?[A-Za-z][^<>]*>"
+_TAGS = re.compile(_TAG)
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*|!+|\?+")
 
 Timed = tuple[float, float, float]  # seconds to start, seconds of work, processor seconds before the work
 
@@ -49,8 +55,8 @@ def _tenor(source: Path, out: Path, workers: int) -> Timed:
         engine.close()
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+def words_of(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFC", html.unescape(_TAGS.sub(" ", text))).lower())
 
 
 def _number(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -64,7 +70,7 @@ def _pandas(source: Path, out: Path) -> Timed:
 
     ready, spent = time.perf_counter(), _spent()
     frame = pd.read_json(source, lines=True)
-    words = frame["reviewText"].map(_words)
+    words = frame["reviewText"].map(words_of)
     numbers = _number(Counter(chain.from_iterable(words)).most_common(_TOP - 2))
     ids = words.map(lambda row: np.array([numbers.get(word, 1) for word in row], np.int32))
     tokens, lengths = np.concatenate(ids.tolist()), ids.map(len).to_numpy()
@@ -84,7 +90,7 @@ def _dask(source: Path, out: Path) -> Timed:
     with dask.config.set(scheduler="processes", num_workers=os.cpu_count()):
         ready, spent = time.perf_counter(), _spent()
         frame = dd.read_csv(str(table), blocksize="8MB", dtype={"reviewText": "object"})
-        words = frame["reviewText"].map(_words, meta=("words", "object"))
+        words = frame["reviewText"].map(words_of, meta=("words", "object"))
         counts = words.map_partitions(_count, meta=("counts", "object")).compute()
         numbers = _number(sum(counts, Counter()).most_common(_TOP - 2))
         ids = words.map(lambda row: [numbers.get(word, 1) for word in row], meta=("ids", "object"))
@@ -98,15 +104,23 @@ def _count(words: Any) -> Any:
     return pd.Series([Counter(chain.from_iterable(words))])
 
 
+def polars_words(column: str) -> Any:
+    """The expression for a column's words."""
+    import polars as pl
+
+    entities = {f"&{name}": character for name, character in html5.items() if name.endswith(";")}
+    text = pl.col(column).str.replace_all(_TAG, " ").str.replace_many({**entities, "&#39;": "'", "&#34;": '"'})
+    words = text.str.normalize("NFC").str.to_lowercase().str.extract_all(r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|!+|\?+")
+    return words.alias("word")
+
+
 def _polars(source: Path, out: Path) -> Timed:
     began = time.perf_counter()
     import polars as pl
 
     ready, spent = time.perf_counter(), _spent()
     # Lazy and streaming where it pays, rows flat beside their lengths: of the ways tried, the fastest.
-    pattern = r"[\p{L}\p{N}]+(?:'[\p{L}\p{N}]+)*|[!?]"
-    cut = pl.col("reviewText").str.to_lowercase().str.extract_all(pattern).alias("word")
-    lists = pl.scan_ndjson(source).select(cut, "overall").collect(engine="streaming")
+    lists = pl.scan_ndjson(source).select(polars_words("reviewText"), "overall").collect(engine="streaming")
     words = lists.select("word").explode("word").lazy()
     counts = words.group_by("word").len().sort(["len", "word"], descending=[True, False]).head(_TOP - 2)
     numbers = counts.select("word").collect(engine="streaming").with_row_index("id", offset=2).lazy()

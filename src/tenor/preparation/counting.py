@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.preparation import dedupe, mapping
-from tenor.preparation.ragged import copy_rows, count_rows
+from tenor.preparation.ragged import count_rows
 from tenor.preparation.vocabulary import Vocabulary
-from tenor.preparation.words import WordTable, word_hashes
+from tenor.preparation.words import WordTable, pick, unpack, word_hashes
 from tenor.preparation.workfolder import finished, load, making, part_path, save, save_meta
 from tenor.store.manifest import SPLITS
 
@@ -60,11 +60,14 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
         if len(table) > len(totals):
             totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
         totals[ids] += counts  # a piece names each word once
-    totals = totals[: len(table)]
-    words, counts = most_frequent(table, totals, task["top"])
-    lines = (b"%d\t%s\n" % (count, word) for word, count in zip(words, counts.tolist(), strict=True))
+    counts = totals[: len(table)]
+    chosen = _frequent(counts, task["top"])
+    if len(chosen) > task["top"]:
+        tied = unpack(*pick(*table.contents(), chosen))
+        chosen = chosen[_ranked(tied, counts[chosen], task["top"])]
+    words, starts = pick(*table.contents(), chosen)
     with making(path) as folder:
-        (folder / "words.tsv").write_bytes(b"".join(lines))
+        save(folder, words=words, starts=starts, counts=counts[chosen])
         return save_meta(folder, {"words": len(table)})
 
 
@@ -80,46 +83,30 @@ def _slice(
     last = int(np.searchsorted(hashes, np.uint64(high), "right"))
     order = counted["order"][first:last]
     mapped = load(part_path(task["work"], mapping.FOLDER, piece))
-    words, starts = mapped["words"], mapped["word_starts"]
-    lengths = starts[order + 1] - starts[order]
-    packed = np.zeros(len(order) + 1, np.int64)
-    np.cumsum(lengths, out=packed[1:])
-    chosen = np.empty(packed[-1], np.uint8)
-    copy_rows(words, starts[order], lengths, chosen)
-    return chosen, packed, counted["counts"][first:last]
+    return *pick(mapped["words"], mapped["word_starts"], order), counted["counts"][first:last]
 
 
-def most_frequent(
-    table: WordTable, counts: npt.NDArray[np.int64], top: int
-) -> tuple[list[bytes], npt.NDArray[np.int64]]:
-    """The `top` words by falling count, ties by the word, and their counts."""
-    chosen = np.arange(len(table))
-    if len(table) > top:
-        least = np.partition(counts, len(table) - top)[len(table) - top]
-        chosen = np.flatnonzero(counts >= least)
-    arena, starts = table.contents()
-    data = arena.tobytes()
-    words = [data[a:b] for a, b in zip(starts[chosen].tolist(), starts[chosen + 1].tolist(), strict=True)]
-    return ranked(words, counts[chosen], top)
+def _frequent(counts: npt.NDArray[np.int64], top: int) -> npt.NDArray[np.int64]:
+    """The places of the `top` largest counts, and of those that equal the least of them."""
+    if len(counts) <= top:
+        return np.arange(len(counts))
+    return np.flatnonzero(counts >= np.partition(counts, len(counts) - top)[len(counts) - top])
 
 
-def ranked(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> tuple[list[bytes], npt.NDArray[np.int64]]:
-    """The first `top` words by falling count, ties by the word. No pairs: so many tuples wake the garbage collector."""
-    by_word = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)
-    order = by_word[np.argsort(-counts[by_word], kind="stable")][:top]
-    return [words[i] for i in order.tolist()], counts[order]
+def _ranked(words: list[bytes], counts: npt.NDArray[np.int64], top: int) -> npt.NDArray[np.int64]:
+    """The places of the first `top` words by falling count, ties by the word."""
+    by_word = np.array(sorted(range(len(words)), key=words.__getitem__), np.int64)  # pairs would be slow by the many
+    return by_word[np.argsort(-counts[by_word], kind="stable")][:top]
 
 
 def collect(work: str, parts: int, top: int) -> Vocabulary:
     """The vocabulary, from the most frequent words of every part."""
-    words: list[bytes] = []
-    counts: list[int] = []
-    for part in range(parts):
-        for line in (part_path(work, "words", part) / "words.tsv").read_bytes().split(b"\n")[:-1]:
-            count, _, word = line.partition(b"\t")
-            words.append(word)
-            counts.append(int(count))
-    return Vocabulary([word.decode() for word in ranked(words, np.array(counts, np.int64), top)[0]])
+    found = [load(part_path(work, "words", part)) for part in range(parts)]
+    every = [word for part in found for word in unpack(part["words"], part["starts"])]
+    totals = np.concatenate([part["counts"] for part in found])
+    chosen = _frequent(totals, top)
+    words = [every[place] for place in chosen.tolist()]
+    return Vocabulary([words[place].decode() for place in _ranked(words, totals[chosen], top).tolist()])
 
 
 @functools.lru_cache(maxsize=1)

@@ -37,6 +37,7 @@ from tenor.store.manifest import SPLITS, Manifest, ShardInfo, SplitInfo
 _DEFAULTS = PrepareSettings()
 _PART_BYTES = 256 << 20  # of raw text that one part of the dedupe answers for
 _WORD_BYTES = 64 << 20  # of distinct words that one part of the vocabulary answers for
+_WORD_BITS = 2  # at least so many parts, as a power of two, so that several workers can add up counts
 
 
 def prepare(
@@ -185,7 +186,7 @@ class Job:
     def _count(self) -> Vocabulary:
         counted = self._stage("counting words", counting.COUNT_STAGE, [{"parts": 1 << self.bits}] * len(self.pieces))
         size = sum(piece["word_bytes"] for piece in counted)
-        bits = max(0, (-(-size // _WORD_BYTES) - 1).bit_length())
+        bits = max(_WORD_BITS, (-(-size // _WORD_BYTES) - 1).bit_length())
         top = self.settings.vocab_size - FIRST_WORD
         task = {"bits": bits, "pieces": len(self.pieces), "top": top}
         self._stage("merging counts", counting.MERGE_STAGE, [task] * (1 << bits))

@@ -16,7 +16,7 @@ from tenor.corpus.batch import Batch, Reject
 from tenor.corpus.labels import LabelRule, canonical
 from tenor.corpus.pieces import Piece, read_piece
 from tenor.errors import CorpusError
-from tenor.preparation.ragged import copy_rows
+from tenor.preparation.ragged import lay_rows
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.workfolder import finished, making, part_path, save, save_meta
 from tenor.store.shard import token_type
@@ -51,7 +51,7 @@ class Mapper:
         self.size = Piece.from_dict(task["piece"]).size
         self.read = 0
         self.lines = 0
-        self.ids: list[npt.NDArray[np.int32]] = []
+        self.ids: list[npt.NDArray[Any]] = []  # as narrow as the words known by then allow
         self.lengths: list[npt.NDArray[np.int32]] = []
         self.hashes: list[npt.NDArray[np.uint64]] = []
         self.codes: list[npt.NDArray[np.uint16]] = []
@@ -71,7 +71,8 @@ class Mapper:
             self._refuse(lines, good & ~full, "empty")
         kept = good & full
         # Tokens of refused rows go too; a row without tokens has none to go.
-        self.ids.append(tokens.ids.copy() if good.all() else tokens.ids[np.repeat(good, tokens.lengths)])
+        ids = tokens.ids if good.all() else tokens.ids[np.repeat(good, tokens.lengths)]
+        self.ids.append(ids.astype(token_type(len(self.tokeniser.table))))
         self.lengths.append(tokens.lengths[kept])
         self.hashes.append(tokens.hashes[kept])
         self.codes.append(codes[kept])
@@ -82,14 +83,10 @@ class Mapper:
     def write(self, folder: Path) -> dict[str, Any]:
         lengths, codes = _join(self.lengths, np.int32), _join(self.codes, np.uint16)
         hashes = np.concatenate(self.hashes) if self.hashes else np.empty((0, 2), np.uint64)
-        ids = _join(self.ids, np.int32)
-        self.ids = []
         order, bounds = _by_part(hashes[:, 0], self.bits)
-        starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        words, word_starts = self.tokeniser.table.contents()
-        grouped = np.empty(len(ids), token_type(len(self.tokeniser.table)))
-        copy_rows(ids, starts[order], lengths[order], grouped)
+        grouped = self._group(lengths, order)
         lengths = lengths[order]
+        words, word_starts = self.tokeniser.table.contents()
         save(
             folder,
             ids=grouped,
@@ -111,9 +108,20 @@ class Mapper:
                 "rejected": self.rejects.counts(),
                 "ratings": self.ratings.names,
                 "word_bytes": len(words),
-                "tokens": len(ids),
+                "tokens": len(grouped),
             },
         )
+
+    def _group(self, lengths: npt.NDArray[np.int32], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The rows' ids in the given order, one after the other."""
+        places = np.empty(len(order), np.int64)
+        places[order] = np.cumsum(lengths[order], dtype=np.int64) - lengths[order]
+        grouped = np.empty(int(lengths.sum(dtype=np.int64)), token_type(len(self.tokeniser.table)))
+        row = 0
+        for ids, part in zip(self.ids, self.lengths, strict=True):
+            lay_rows(ids, part, places[row : row + len(part)], grouped)
+            row += len(part)
+        return grouped
 
 
 class Rejects:

@@ -1,4 +1,4 @@
-"""Compiled passes over ragged rows of integers: copy, count, translate."""
+"""Compiled passes over ragged rows of integers: copy, lay, count, translate."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ def copy_rows(tokens: Any, starts: Any, lengths: Any, out: Any) -> None:
         for i in range(lengths[row]):
             out[to + i] = tokens[first + i]
         to += lengths[row]
+
+
+@compiled
+def lay_rows(tokens: Any, lengths: Any, places: Any, out: Any) -> None:
+    """Lay rows that follow each other at their places."""
+    first = 0
+    for row in range(lengths.shape[0]):
+        to = places[row]
+        for i in range(lengths[row]):
+            out[to + i] = tokens[first + i]
+        first += lengths[row]
 
 
 @compiled

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tenor.compiled import compiled, inlined
 from tenor.preparation.lookup import K1, K2, LONG, U0, U1, U2, U7, U8, U32, U56, finalise, insert, probe
+from tenor.preparation.ragged import copy_rows
 
 _MIN_SLOTS = 1 << 12
 
@@ -64,6 +65,18 @@ def pack(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int6
 def unpack(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> list[bytes]:
     whole = data.tobytes()
     return [whole[a:b] for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
+
+
+def pick(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], which: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Some of the packed words, packed in that order."""
+    lengths = starts[which + 1] - starts[which]
+    packed = np.zeros(len(which) + 1, np.int64)
+    np.cumsum(lengths, out=packed[1:])
+    chosen = np.empty(packed[-1], np.uint8)
+    copy_rows(data, starts[which], lengths, chosen)
+    return chosen, packed
 
 
 def word_hashes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
