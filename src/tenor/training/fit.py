@@ -2,7 +2,7 @@
 
 Old steps fade slowly. A change of speed is found by cumulative sums (Page 1954): steps that lie on one side of the fit
 by more than the noise add up, and past a limit the worker's fit starts again from them. A step far off is kept out of
-the fit meanwhile: a lone one (a pause of the machine) is forgotten, three in a row are a change. So the memory
+the fit meanwhile: a lone one (a pause of the machine) is forgotten, three or four in a row are a change. So the memory
 is long against noise and short against change.
 """
 
@@ -18,7 +18,8 @@ Floats = NDArray[np.float64]
 FADE = 0.95  # weight of a step relative to the next one
 LEAST_NOISE = 0.04  # of a step's time: quieter machines are not worth chasing
 FAR = 2.5  # sigmas off the fit at which a step is kept out of it
-MOST = 3.0  # sigmas beyond which it counts no more
+MOST = 3.0  # sigmas beyond which it counts no more; FAR while the fit rests on few steps
+SURE = 8.0  # steps' weight of a fit that rests on many
 SLACK = 1.0  # sigmas a step may be off without adding to the sum
 LIMIT = 5.5  # sum of sigmas that makes a change: three steps very far off, or four far off
 ENOUGH = 3  # steps a fit needs before it expects anything
@@ -61,7 +62,8 @@ class Fit:
         return logs
 
     def _try(self, terms: Floats, sigmas: Floats, seen: NDArray[np.bool_]) -> None:
-        added = np.maximum(0.0, self.off + SIDES * np.clip(sigmas, -MOST, MOST) - SLACK)
+        most = np.where(self.sums[W] > SURE, MOST, FAR)
+        added = np.maximum(0.0, self.off + SIDES * np.clip(sigmas, -most, most) - SLACK)
         self.off = np.where(seen, added, self.off)
         grown = np.where((self.off > 0)[:, None], self.trial + terms, 0.0)
         self.trial = np.where(seen, grown, self.trial)
