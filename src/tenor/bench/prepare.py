@@ -24,7 +24,7 @@ from tenor.errors import UsageError, WorkerError
 from tenor.progress import Progress
 
 _BYTES_A_ROW = 470  # of the generated corpus, about
-_SLICES = {"pandas": 50, "dask": 50, "polars": 150}  # megabytes
+_SLICES = {"pandas": 50, "dask": 50}  # megabytes
 _NEEDS = {"pandas": "pandas", "dask": "dask.dataframe", "polars": "polars"}
 
 
