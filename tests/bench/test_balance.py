@@ -9,6 +9,7 @@ import pytest
 
 from tenor.bench import balance
 from tenor.bench.settings import BenchSettings
+from tenor.errors import UsageError
 from tenor.progress import SILENT
 from tenor.training.settings import TrainSettings
 from tenor.training.slowdown import parse_slowdown
@@ -63,6 +64,16 @@ def test_every_mix_in_every_mode_beside_its_ideal(tmp_path: Path, monkeypatch: p
     assert shares["1:1", "off"] == pytest.approx(1.0)
     assert shares["1:3", "off"] == pytest.approx((2 / 3) / (4 / 3))
     assert shares["2:2:6", "off"] == pytest.approx((3 / 6) / (7 / 6))
+
+
+def test_some_mixes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "_train", fake_train)
+    for name in ("generate", "prepare"):
+        monkeypatch.setattr(balance, name, lambda *_: None)
+    result = balance.run(BenchSettings(repeats=1, warmups=0, rows="1:2,1:1→3"), tmp_path, SILENT)
+    assert [row["mix"] for row in result.rows] == ["1:2"] * 3 + ["1:1→3"] * 3
+    with pytest.raises(UsageError, match="no mix '1:7'"):
+        balance.run(BenchSettings(rows="1:7"), tmp_path, SILENT)
 
 
 @pytest.mark.soak

@@ -16,7 +16,7 @@ class BenchSettings:
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
 
-    rows: str = setting("", "Rows to measure, by name with commas between; empty: all. For train, prepare, strategies.")
+    rows: str = setting("", "Rows to measure, by name; empty: all. For train, prepare, balance, strategies.")
     megabytes: int = setting(1000, "Size of the generated input. For prepare.")
     batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
     epochs: int = setting(1, "Passes over the training rows in each run. For train, strategies.")
