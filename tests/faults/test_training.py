@@ -50,11 +50,11 @@ def steps_done(run: Path) -> int:
         return 0
 
 
-def wait_for(condition: Callable[[], bool], timeout: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], timeout: float = 60, pause: float = 0.01) -> None:
     until = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
@@ -105,8 +105,8 @@ def kill_again_and_again(data: Path, run: Path, kills: int, *options: str) -> di
         for kill in range(kills):
             reached = steps_done(run)
             wait_for(lambda r=reached: steps_done(run) != r and len(workers_of(process)) == 2)
-            if kill % 3 == 2:
-                wait_for(lambda: any((run / "checkpoints").glob(".*.tmp")))
+            if kill % 3 == 2:  # such a file is there for milliseconds
+                wait_for(lambda: any((run / "checkpoints").glob(".*.tmp")), pause=0.0005)
             else:
                 time.sleep(rng.random())
             with contextlib.suppress(psutil.Error, IndexError):
