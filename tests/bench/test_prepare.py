@@ -24,7 +24,7 @@ def test_rows_and_figures() -> None:
 
 
 def test_an_unknown_row_is_refused() -> None:
-    with pytest.raises(UsageError, match="no row"):
+    with pytest.raises(UsageError, match="--rows does not know"):
         bench("prepare", BenchSettings(rows="cobol", megabytes=1))
 
 

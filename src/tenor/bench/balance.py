@@ -25,7 +25,6 @@ from tenor.bench.core import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.synthetic import generate
-from tenor.errors import UsageError
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress
@@ -69,7 +68,7 @@ class Mix:
 
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     """Generate and prepare reviews, look which shares come about, then measure all in turns."""
-    mixes = [Mix.parse(name) for name in _chosen(settings.rows)]
+    mixes = [Mix.parse(name) for name in settings.chosen(MIXES)]
     raw, data = folder / "reviews.jsonl", folder / "data"
     generate(raw, GenerateSettings(rows=NUM_ROWS))
     prepare([raw], data, DATA)
@@ -91,13 +90,6 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
         _put_beside_ideal(row, sum(halves[0]), sum(halves[1]))
         row["alone_samples_per_s"] = halves[0] if mix.before == mix.after else halves
     return replace(result, rows=rows)
-
-
-def _chosen(rows: str) -> tuple[str, ...]:
-    names = tuple(rows.split(",")) if rows else MIXES
-    if unknown := set(names) - set(MIXES):
-        raise UsageError(f"no mix {min(unknown)!r}", remedy=f"--rows can name {', '.join(MIXES)}")
-    return names
 
 
 def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:

@@ -20,7 +20,7 @@ from tenor.bench.core import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.synthetic import generate
-from tenor.errors import UsageError, WorkerError
+from tenor.errors import WorkerError
 from tenor.progress import Progress
 
 _BYTES_A_ROW = 470  # of the generated corpus, about
@@ -30,24 +30,17 @@ _NEEDS = {"pandas": "pandas", "dask": "dask.dataframe", "polars": "polars"}
 
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     """Generate the file once, then run every contender over it in turns."""
-    raw = folder / "reviews.jsonl"
-    generate(raw, GenerateSettings(rows=max(2000, settings.megabytes * 1_000_000 // _BYTES_A_ROW), seed=1), progress)
     names = [f"tenor-{workers}" for workers in settings.worker_counts()]
     names += [name for name, module in _NEEDS.items() if _present(module)] + ["wc"]
-    if settings.rows:
-        names = _chosen(names, settings.rows.split(","))
+    names = settings.chosen(names)
+    raw = folder / "reviews.jsonl"
+    generate(raw, GenerateSettings(rows=max(2000, settings.megabytes * 1_000_000 // _BYTES_A_ROW), seed=1), progress)
     contenders = [_contender(name, raw, folder) for name in names]
     result = measure("prepare", contenders, settings.repeats, settings.warmups, progress)
     words = next((row["mb_per_s"] for row in result.rows if row["name"] == "wc"), None)
     for row in result.rows:
         row["of_wc"] = row["mb_per_s"] / words if words else None
     return result
-
-
-def _chosen(names: list[str], wanted: list[str]) -> list[str]:
-    if unknown := [name for name in wanted if name not in names]:
-        raise UsageError(f"no row {unknown[0]!r}", remedy=f"--rows can name {', '.join(names)}")
-    return wanted
 
 
 def _present(module: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from tenor.errors import UsageError
 from tenor.settings import setting
@@ -28,6 +29,14 @@ class BenchSettings:
         for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1)):
             if getattr(self, name) < least:
                 raise UsageError(f"--{name} cannot be {getattr(self, name)}", remedy=f"give a number from {least} up")
+
+    def chosen(self, known: Iterable[str]) -> list[str]:
+        """The rows to measure among those a scenario knows: all, or `--rows tenor-2,ddp-2` in that order."""
+        names = list(dict.fromkeys(known))
+        wanted = [name.strip() for name in self.rows.split(",")] if self.rows else names
+        if unknown := [name for name in wanted if name not in names]:
+            raise UsageError(f"--rows does not know {unknown[0]!r}", remedy=f"choose among {', '.join(names)}")
+        return wanted
 
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""

@@ -93,10 +93,11 @@ def _source(settings: BenchSettings, folder: Path) -> Path:
 
 def choose(settings: BenchSettings) -> tuple[list[tuple[str, int]], list[str]]:
     """Strategies with numbers of workers, and what is left out and why; `single` comes once."""
-    names = settings.rows.split(",") if settings.rows else NAMES
-    if unknown := sorted(set(names) - set(NAMES)):
-        raise UsageError(f"no strategy {unknown[0]!r}", remedy=f"give --rows some of {','.join(NAMES)}")
-    pairs = [(name, count) for name in names for count in ((1,) if name == "single" else settings.worker_counts())]
+    pairs = [
+        (name, count)
+        for name in settings.chosen(NAMES)
+        for count in ((1,) if name == "single" else settings.worker_counts())
+    ]
     reasons = {pair: why_not(*pair, settings.task) for pair in pairs}
     fitting = [pair for pair, reason in reasons.items() if not reason]
     if not fitting:

@@ -18,7 +18,6 @@ from tenor.bench.settings import BenchSettings
 from tenor.bench.train_data import Shape, make_data
 from tenor.bench.train_ratios import add_ratios
 from tenor.bench.train_runs import Outcome, run_alone, run_matmul, run_plain, run_tenor
-from tenor.errors import UsageError
 from tenor.progress import Progress
 from tenor.training.settings import TrainSettings
 
@@ -50,7 +49,9 @@ class Row:
 
 def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     """Measure the rows that are asked for, in turns, and put the ratios between them beside their figures."""
-    rows = _choose(_rows(settings), settings.rows)
+    known = _rows(settings)
+    wanted = settings.chosen(row.name for row in known)
+    rows = [row for row in known if row.name in wanted]
     data = {shape: make_data(shape, folder, settings.data) for shape in {row.shape for row in rows}}
     contenders = [_contender(row, data[row.shape], settings.target) for row in rows]
     roofs = [
@@ -74,16 +75,6 @@ def _rows(settings: BenchSettings) -> list[Row]:
         rows.append(Row(f"course-{name}", run_plain, shape, training, max(counts)))
         rows.append(Row(f"tenor-{name}", run_tenor, shape, training, max(counts)))
     return rows
-
-
-def _choose(rows: list[Row], names: str) -> list[Row]:
-    """`--rows tenor-2,ddp-2` keeps those; empty keeps all."""
-    wanted = [name.strip() for name in names.split(",")] if names else [row.name for row in rows]
-    known = list(dict.fromkeys(row.name for row in rows))
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"--rows does not know {name!r}", remedy=f"choose among {', '.join(known)}")
-    return [row for row in rows if row.name in wanted]
 
 
 def _contender(row: Row, data: Path, target: float) -> Contender:
