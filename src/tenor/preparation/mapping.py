@@ -16,9 +16,9 @@ from tenor.corpus.batch import Batch, Reject
 from tenor.corpus.labels import LabelRule, canonical
 from tenor.corpus.pieces import Piece, read_piece
 from tenor.errors import CorpusError
-from tenor.preparation.ragged import lay_rows
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.workfolder import finished, making, part_path, save, save_meta
+from tenor.store.ragged import copy_rows
 from tenor.store.shard import token_type
 
 STAGE = "tenor.preparation.mapping:run"
@@ -119,7 +119,7 @@ class Mapper:
         grouped = np.empty(int(lengths.sum(dtype=np.int64)), token_type(len(self.tokeniser.table)))
         row = 0
         for ids, part in zip(self.ids, self.lengths, strict=True):
-            lay_rows(ids, part, places[row : row + len(part)], grouped)
+            copy_rows(ids, np.cumsum(part, dtype=np.int64) - part, part, places[row : row + len(part)], grouped)
             row += len(part)
         return grouped
 

@@ -1,4 +1,4 @@
-"""Compiled passes over ragged rows of integers: copy, lay, count, translate."""
+"""Compiled passes over ragged rows of word ids: count, translate."""
 
 from __future__ import annotations
 
@@ -8,28 +8,6 @@ from tenor.compiled import compiled
 from tenor.corpus.wide import prefetch
 
 _AHEAD = 4
-
-
-@compiled
-def copy_rows(tokens: Any, starts: Any, lengths: Any, out: Any) -> None:
-    """Lay the rows that start at `starts` one after the other."""
-    to = 0
-    for row in range(starts.shape[0]):
-        first = starts[row]
-        for i in range(lengths[row]):
-            out[to + i] = tokens[first + i]
-        to += lengths[row]
-
-
-@compiled
-def lay_rows(tokens: Any, lengths: Any, places: Any, out: Any) -> None:
-    """Lay rows that follow each other at their places."""
-    first = 0
-    for row in range(lengths.shape[0]):
-        to = places[row]
-        for i in range(lengths[row]):
-            out[to + i] = tokens[first + i]
-        first += lengths[row]
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tenor.compiled import compiled, inlined
 from tenor.preparation.lookup import K1, K2, LONG, U0, U1, U2, U7, U8, U32, U56, finalise, insert, probe
-from tenor.preparation.ragged import copy_rows
+from tenor.store.ragged import copy_rows
 
 _MIN_SLOTS = 1 << 12
 
@@ -75,7 +75,7 @@ def pick(
     packed = np.zeros(len(which) + 1, np.int64)
     np.cumsum(lengths, out=packed[1:])
     chosen = np.empty(packed[-1], np.uint8)
-    copy_rows(data, starts[which], lengths, chosen)
+    copy_rows(data, starts[which], lengths, packed, chosen)
     return chosen, packed
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tenor.compiled import compiled
 from tenor.errors import StoreError
 from tenor.store.manifest import Manifest, SplitInfo
+from tenor.store.ragged import copy_rows
 from tenor.store.shard import check_shard, map_shard
 
 
@@ -42,7 +41,7 @@ class Split:
             mine = np.flatnonzero(homes == home)
             shard = self._shards[home]
             starts = np.asarray(shard.offsets[rows[mine] - self._first[home]])
-            _copy(shard.tokens, starts, lengths[mine], ends[mine] - lengths[mine], tokens)
+            copy_rows(shard.tokens, starts, lengths[mine], ends[mine] - lengths[mine], tokens)
         return tokens, lengths
 
     def close(self) -> None:
@@ -56,20 +55,6 @@ class Split:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@compiled
-def _copy(
-    tokens: npt.NDArray[Any],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int32],
-    places: npt.NDArray[np.int64],
-    out: npt.NDArray[np.int32],
-) -> None:
-    """Rows of the given lengths from where they start in `tokens` to their places in `out`."""
-    for row in range(len(starts)):
-        for at in range(lengths[row]):
-            out[places[row] + at] = tokens[starts[row] + at]
 
 
 def open_split(folder: Path | str, name: str, *, verify: bool = True) -> Split:

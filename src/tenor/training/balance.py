@@ -44,8 +44,9 @@ class Balance:
         """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the shares a
         run starts with."""
         number, costs = self.decision
-        lengths = self.order.lengths[self.order.batch(epoch, k)]
-        return number, self.first if costs is None else place(lengths, costs)
+        if costs is None:
+            return number, self.first
+        return number, place(self.order.lengths[self.order.batch(epoch, k)], costs)
 
     def note(self, epoch: int, k: int, tokens: Sequence[float], seconds: Sequence[float]) -> None:
         """Take in each worker's padded tokens of batch k and compute seconds of the batch before; decide when due."""
