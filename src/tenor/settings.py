@@ -17,9 +17,9 @@ from tenor.errors import UsageError
 T = TypeVar("T")
 
 
-def setting(default: Any, help_text: str, choices: tuple[str, ...] = ()) -> Any:
-    """A dataclass field that carries the text its option shows, and the words it may take."""
-    return dataclasses.field(default=default, metadata={"help": help_text, "choices": choices})
+def setting(default: Any, help_text: str, choices: tuple[str, ...] = (), owners: tuple[str, ...] = ()) -> Any:
+    """A dataclass field that carries the text its option shows, the words it may take, and who alone looks at it."""
+    return dataclasses.field(default=default, metadata={"help": help_text, "choices": choices, "owners": owners})
 
 
 def build(kind: type[T], changes: dict[str, Any], file: Path | None = None) -> T:
@@ -38,6 +38,22 @@ def check(settings: Any) -> None:
         if choices and value not in choices:
             option = "--" + field.name.replace("_", "-")
             raise UsageError(f"{option} does not know {value!r}", remedy=f"choose one of {', '.join(choices)}")
+
+
+def owned(kind: type[Any]) -> dict[str, tuple[str, ...]]:
+    """The fields that only some look at, such as strategies or scenarios, and who they are."""
+    found = ((field.name, field.metadata.get("owners", ())) for field in dataclasses.fields(kind))
+    return {name: owners for name, owners in found if owners}
+
+
+def refuse_others(settings: Any, owner: str, place: str) -> None:
+    """What would silently do nothing is an error. `place` is how an owner is chosen, such as `--strategy {}`."""
+    for field in dataclasses.fields(settings):
+        value, owners = getattr(settings, field.name), field.metadata.get("owners", ())
+        if value != field.default and owners and owner not in owners:
+            option = f"--{field.name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            remedy = f"use {place.format(' or '.join(owners))}, or leave it away"
+            raise UsageError(f"{option} with {place.format(owner)}", remedy=remedy)
 
 
 def _read_toml(kind: type[Any], file: Path) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenor.bench.core import Contender, measure, spread, table, turns
+from tenor.bench.scenarios import SCENARIOS, bench
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
+from tenor.settings import owned
 
 
 def recorder(log: list[str], name: str, values: list[float]) -> Contender:
@@ -83,3 +85,13 @@ def test_nothing_to_measure_is_refused(repeats: int, warmups: int, contenders: i
 def test_settings_are_refused_before_anything_is_made(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(wrong))} cannot be"):
         BenchSettings(**wrong)
+
+
+def test_options_of_another_scenario_are_refused() -> None:
+    with pytest.raises(UsageError, match="--rows tenor-1 with bench scaling") as told:
+        bench("scaling", BenchSettings(rows="tenor-1"))
+    assert "use bench train or prepare or balance or strategies" in str(told.value.remedy)
+
+
+def test_the_scenarios_that_options_name_are_there() -> None:
+    assert {scenario for owners in owned(BenchSettings).values() for scenario in owners} <= set(SCENARIOS)

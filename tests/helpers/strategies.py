@@ -14,9 +14,9 @@ import torch
 
 import tenor
 from tenor.errors import Stopped
+from tenor.settings import owned
 from tenor.training.job import Job
 from tenor.training.rank import train_as
-from tenor.training.strategies import OWN
 from tenor.world import World, detect
 
 POINTS = tenor.TrainSettings(task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last")
@@ -25,7 +25,7 @@ SHORT = 40  # steps
 
 def points(**changes: Any) -> tenor.TrainSettings:
     """Short steps apart for those strategies that make any."""
-    own = {"sync_every": 8} if changes.get("strategy") in OWN["sync_every"] else {}
+    own = {"sync_every": 8} if changes.get("strategy") in owned(tenor.TrainSettings)["sync_every"] else {}
     return replace(POINTS, **{**own, **changes})
 
 

@@ -91,6 +91,12 @@ def test_caps_hold_from_the_first_batch() -> None:
         balance.note(0, k, shares.tolist(), [0.1, 0.9])
 
 
+def test_a_share_of_nothing_beside_caps_is_one_row() -> None:
+    lengths = np.full(64, 10, np.int32)
+    balance = Balance("off", Order(lengths, 64, 0), np.array([3.0, 1.0, 0.0]), np.full(3, 5000.0))
+    np.testing.assert_allclose(balance.shares(0, 0)[1], [470, 160, 10], atol=10)
+
+
 def test_wrong_words_are_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--balance"):
         run(data, tmp_path / "a", balance="sometimes")

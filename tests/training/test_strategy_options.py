@@ -8,10 +8,12 @@ import pytest
 from helpers.strategies import POINTS
 
 from tenor.errors import UsageError
+from tenor.settings import owned
 from tenor.training.settings import TrainSettings
-from tenor.training.strategies import OWN, STRATEGIES, make_strategy
+from tenor.training.strategies import STRATEGIES, make_strategy
 from tenor.world import World
 
+OWN = owned(TrainSettings)
 OTHER = {"staleness": "2", "async_data": "random", "compress": "fp16", "stale_rate": True}  # numbers: one more
 
 

@@ -17,13 +17,15 @@ class BenchSettings:
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
 
-    rows: str = setting("", "Rows to measure, by name; empty: all. For train, prepare, balance, strategies.")
-    megabytes: int = setting(1000, "Size of the generated input. For prepare.")
-    batch_sizes: str = setting("256,64", "Global batches to measure. For train.")
-    epochs: int = setting(1, "Passes over the training rows in each run. For train, strategies.")
-    target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not. For train.")
-    data: str = setting("", "Prepared data; empty: the scenario's own. For train, strategies, large-batch.")
-    task: str = setting("points", "What is learned. For strategies.", ("points", "reviews"))
+    rows: str = setting(
+        "", "Rows to measure, by name; empty: all.", owners=("train", "prepare", "balance", "strategies")
+    )
+    megabytes: int = setting(1000, "Size of the generated input.", owners=("prepare",))
+    batch_sizes: str = setting("256,64", "Global batches to measure.", owners=("train",))
+    epochs: int = setting(1, "Passes over the training rows in each run.", owners=("train", "strategies"))
+    target: float = setting(0.0, "Also give the seconds to this validation accuracy; 0: not.", owners=("train",))
+    data: str = setting("", "Prepared data; empty: the scenario's own.", owners=("train", "strategies", "large-batch"))
+    task: str = setting("points", "What is learned.", ("points", "reviews"), owners=("strategies",))
 
     def __post_init__(self) -> None:
         for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1)):

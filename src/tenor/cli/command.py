@@ -62,6 +62,8 @@ def _option(field: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
     text = field.metadata["help"]
     if choices := field.metadata["choices"]:
         text += f" One of: {', '.join(choices)}."
+    if owners := field.metadata["owners"]:
+        text += f" For {', '.join(owners)}."
     flags = (f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,)
     annotation = Annotated[kind, typer.Option(*flags, help=text, show_default=field.default not in (None, ""))]
     return inspect.Parameter(field.name, _KEYWORD, annotation=annotation, default=field.default)

@@ -34,8 +34,8 @@ class Balance:
         self.every = parse_mode(mode)
         self.order, self.first = order, shares
         self.balancer = Balancer(len(shares), caps)
-        with np.errstate(divide="ignore"):
-            start = Costs(np.zeros(len(shares)), 1.0 / shares, caps) if np.isfinite(caps).any() else None
+        slow = 1.0 / np.maximum(shares, 1e-6 * shares.max())  # a share of 0 becomes the one row that all get
+        start = Costs(np.zeros(len(shares)), slow, caps) if np.isfinite(caps).any() else None
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
         self.given: Floats | None = None  # padded tokens of the last step, by worker
         self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due

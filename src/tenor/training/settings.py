@@ -52,18 +52,25 @@ class TrainSettings:
         "How workers agree.",
         ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "model-parallel", "hybrid"),
     )
-    model_parallel: int = setting(2, "Workers that share one model, with hybrid.")
-    sync_every: int = setting(16, "Steps that workers make apart, with local-sgd, diloco and hogwild.")
-    outer_lr: float = setting(0.7, "Rate of diloco's outer step.")
-    outer_momentum: float = setting(0.9, "Momentum of diloco's outer step.")
-    staleness: str = setting("4", "Updates that async's gradients may be late; 0: in step, inf: any number.")
-    stale_rate: bool = setting(False, "Divide async's rate by the updates that a gradient is behind.")
-    delay_compensation: float = setting(0.0, "How far async corrects late gradients (DC-ASGD's λ); 0: not.")
-    async_data: str = setting(
-        "shard", "Whether async's workers take their own parts of batches in order, or any.", ("shard", "random")
+    model_parallel: int = setting(2, "Workers that share one model.", owners=("hybrid",))
+    sync_every: int = setting(16, "Steps that workers make apart.", owners=("local-sgd", "diloco", "hogwild"))
+    outer_lr: float = setting(0.7, "Rate of the outer step.", owners=("diloco",))
+    outer_momentum: float = setting(0.9, "Momentum of the outer step.", owners=("diloco",))
+    staleness: str = setting("4", "Updates that gradients may be late; 0: in step, inf: any number.", owners=("async",))
+    stale_rate: bool = setting(False, "Divide the rate by the updates that a gradient is behind.", owners=("async",))
+    delay_compensation: float = setting(
+        0.0, "How far late gradients are corrected (DC-ASGD's λ); 0: not.", owners=("async",)
     )
-    max_replacements: int = setting(20, "How many killed workers async may replace.")
-    compress: str = setting("none", "How gradients travel with allreduce and async.", ("none", "fp16", "bf16", "top-k"))
+    async_data: str = setting(
+        "shard",
+        "Whether workers take their own parts of batches in order, or any.",
+        ("shard", "random"),
+        owners=("async",),
+    )
+    max_replacements: int = setting(20, "How many killed workers may be replaced.", owners=("async",))
+    compress: str = setting(
+        "none", "How gradients travel.", ("none", "fp16", "bf16", "top-k"), owners=("allreduce", "async")
+    )
     top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
     device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
     backend: str = setting("auto", "What carries their messages.", ("auto", "memory", "gloo", "nccl", "mpi"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 
 from tenor.errors import UsageError
+from tenor.settings import refuse_others
 from tenor.training.compression import Compression, make_compression
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.allreduce import AllReduce
@@ -32,18 +32,6 @@ STRATEGIES: dict[str, Callable[[TrainSettings, World], Strategy]] = {
 }
 BALANCED = ("single", "allreduce")  # those whose workers do the same work and agree in every step
 SPLIT = ("model-parallel", "hybrid")
-OWN = {  # settings that only these strategies look at
-    "model_parallel": ("hybrid",),
-    "sync_every": ("local-sgd", "diloco", "hogwild"),
-    "outer_lr": ("diloco",),
-    "outer_momentum": ("diloco",),
-    "staleness": ("async",),
-    "stale_rate": ("async",),
-    "delay_compensation": ("async",),
-    "async_data": ("async",),
-    "max_replacements": ("async",),
-    "compress": ("allreduce", "async"),
-}
 
 __all__ = [
     "BALANCED",
@@ -78,7 +66,7 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
     name, size = strategy_name(settings, world.size), world.size
     if name == "single" and size > 1:
         raise UsageError(f"--strategy single with {size} workers", remedy="use --workers 1, or another strategy")
-    _refuse_others_settings(settings, name)
+    refuse_others(settings, name, "--strategy {}")
     if name not in BALANCED and settings.balance != "off":
         fixed = "" if name == "async" else f", or fixed --shares with {name}"
         remedy = f"use --strategy allreduce{fixed}"
@@ -89,14 +77,3 @@ def make_strategy(settings: TrainSettings, world: World) -> Strategy:
         remedy = "leave them away: leases follow the workers' speeds by themselves"
         raise UsageError("--shares or --token-caps with --strategy async", remedy=remedy)
     return STRATEGIES[name](settings, world)
-
-
-def _refuse_others_settings(settings: TrainSettings, name: str) -> None:
-    """What would silently do nothing is an error."""
-    for field in fields(settings):
-        value, owners = getattr(settings, field.name), OWN.get(field.name, (name,))
-        if value != field.default and name not in owners:
-            option = f"--{field.name.replace('_', '-')}" + ("" if value is True else f" {value}")
-            needs = " with two workers or more" if name == "single" else ""
-            remedy = f"use --strategy {' or '.join(owners)}{needs}, or leave it away"
-            raise UsageError(f"{option} with --strategy {name}", remedy=remedy)
