@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from preparation.reference import reference_tokens
 
+from tenor.bench.prepare import spent
 from tenor.bench.prepare_peers import polars_words, words_of
 from tenor.bench.scenarios import bench
 from tenor.bench.settings import BenchSettings
@@ -19,8 +20,15 @@ def test_rows_and_figures() -> None:
     for row in result.rows:
         assert row["mb_per_s"] == pytest.approx(row["megabytes"] / row["seconds"])
     assert result.rows[1]["of_wc"] == 1.0
+    assert len(result.notes) == 1 and result.notes[0].startswith("tenor-1 spends its time on ")
+    assert all(stage in result.notes[0] for stage in ("reading", "removing duplicates", "writing shards"))
     shown = render(result)
     assert "wc -w" in shown and "megabytes a second" in shown and shown.count("<svg") == 1
+
+
+def test_the_time_spent_is_told_by_stage() -> None:
+    runs = [{"reading": 5.0, "writing": 2.0}, {"reading": 7.0, "writing": 2.0}, {"reading": 6.0, "writing": 9.0}]
+    assert spent(runs, 10.0) == "reading 60%, writing 20%, what lies between 20%"
 
 
 def test_an_unknown_row_is_refused() -> None:

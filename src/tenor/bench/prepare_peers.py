@@ -149,15 +149,17 @@ _PEERS: dict[str, Callable[[Path, Path], Timed]] = {"pandas": _pandas, "dask": _
 
 def main() -> None:
     name, source, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    stages: dict[str, float] = {}
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     if name.startswith("tenor-"):
         startup, seconds, spent = _tenor(source, out, int(name.removeprefix("tenor-")))
+        stages = json.loads((out / "job.json").read_text("utf-8"))["stages"]
     else:
         startup, seconds, spent = _PEERS[name](source, out)
     shutil.rmtree(out, ignore_errors=True)
     # Worker processes are counted when they have ended, with what their own start took.
-    print(json.dumps({"seconds": seconds, "startup_s": startup, "cpu_s": _spent() - spent}))
+    print(json.dumps({"seconds": seconds, "startup_s": startup, "cpu_s": _spent() - spent, "stages": stages}))
 
 
 if __name__ == "__main__":

@@ -76,13 +76,14 @@ def prepare_on(
         return make_result(place.out, *done)
     with place.working() as work:
         try:
-            manifest = Job(work, sources, settings, engine, progress).run()
+            job = Job(work, sources, settings, engine, progress)
+            manifest = job.run()
         except (CorpusError, UsageError):
             place.discard()  # trying again would give the same answer: leave nothing behind
             raise
-        job = _job(began, sources, engine)
-        place.publish(manifest, job)
-    return make_result(place.out, manifest, job)
+        told = _told(began, job)
+        place.publish(manifest, told)
+    return make_result(place.out, manifest, told)
 
 
 def _engine_settings(settings: PrepareSettings) -> EngineSettings:
@@ -98,13 +99,15 @@ def _key(sources: list[Source], settings: PrepareSettings) -> str:
     return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
 
 
-def _job(began: float, sources: list[Source], engine: Engine) -> dict[str, Any]:
+def _told(began: float, job: Job) -> dict[str, Any]:
+    """What job.json tells: what was done where, and on what its time was spent."""
     return {
         "seconds": time.monotonic() - began,
-        "bytes": sum(source.size for source in sources),
-        "inputs": [source.path for source in sources],
-        "engine": engine.name,
-        "workers": engine.workers,
+        "stages": job.seconds,
+        "bytes": sum(source.size for source in job.sources),
+        "inputs": [source.path for source in job.sources],
+        "engine": job.engine.name,
+        "workers": job.engine.workers,
         "tenor": __version__,
     }
 
@@ -116,6 +119,7 @@ class Job:
         self, work: Path, sources: list[Source], settings: PrepareSettings, engine: Engine, progress: Progress
     ) -> None:
         self.work, self.sources, self.settings, self.engine, self.progress = work, sources, settings, engine, progress
+        self.seconds: dict[str, float] = {}  # of each stage, by its title
         self.pieces = plan(sources)
         self.tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords)).as_dict()
         raw = sum(source.size * (4 if source.kind.compression else 1) for source in sources)
@@ -148,6 +152,7 @@ class Job:
 
         results = self.engine.run(stage, numbered, done)
         self.progress.finish()
+        self.seconds[title] = time.monotonic() - began
         return results
 
     def _map(self) -> list[Task]:
