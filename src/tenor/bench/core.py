@@ -45,7 +45,7 @@ class Result:
 
 
 def measure(
-    scenario: str, contenders: Sequence[Contender], repeats: int = 3, warmups: int = 1, progress: Progress = SILENT
+    scenario: str, contenders: Sequence[Contender], repeats: int = 3, warmups: int = 0, progress: Progress = SILENT
 ) -> Result:
     """Run every contender `warmups` times unmeasured, then `repeats` times in turns."""
     if repeats < 1 or warmups < 0 or not contenders:

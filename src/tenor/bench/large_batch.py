@@ -36,7 +36,7 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
         Contender(name, _run_with_next_seed(data, training), {"batch_size": training.batch_size})
         for name, training in rows().items()
     ]
-    result = measure("large-batch", contenders, settings.repeats, 0, progress)
+    result = measure("large-batch", contenders, settings.repeats, settings.warmups, progress)
     means = [statistics.fmean(row["spread"]["valid_accuracy"]["values"]) for row in result.rows]
     for row, mean in zip(result.rows, means, strict=True):
         row["mean_accuracy"], row["points"] = mean, 100.0 * (mean - means[0])

@@ -15,7 +15,7 @@ class BenchSettings:
 
     workers: str = setting("1,2", "Numbers of workers to compare, with commas between.")
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
-    warmups: int = setting(1, "Runs of each contender that are not measured, before any that is.")
+    warmups: int = setting(0, "Runs of each contender that are not measured, before any that is.")
 
     rows: str = setting(
         "", "Rows to measure, by name; empty: all.", owners=("train", "prepare", "balance", "strategies")

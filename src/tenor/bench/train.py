@@ -57,7 +57,7 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     roofs = [
         Contender(f"matmul-{n}", partial(run_matmul, n), {"workers": n}) for n in sorted({r.workers for r in rows})
     ]
-    result = measure("train", [*roofs, *contenders], settings.repeats, 0, progress)
+    result = measure("train", [*roofs, *contenders], settings.repeats, settings.warmups, progress)
     add_ratios(result.rows, {row.name: row.training for row in rows})
     return result
 
