@@ -30,9 +30,9 @@ class WordTable:
         """Make room for so many more words of so many bytes in all."""
         need = 4 * (len(self) + words) + 4  # at most half full
         if need > len(self.slots):
-            size = 1 << int(need - 1).bit_length()
-            self.starts = _grown(self.starts, size // 4 + 2)
-            self.slots = np.zeros(size, np.uint64)
+            slots = 1 << int(need - 1).bit_length()
+            self.starts = _grown(self.starts, slots // 4 + 2)
+            self.slots = np.zeros(slots, np.uint64)
             refill(self.arena, self.starts, len(self), self.slots)
         if self.used[1] + size > len(self.arena):
             self.arena = _grown(self.arena, max(2 * len(self.arena), int(self.used[1]) + size))
