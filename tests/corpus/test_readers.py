@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenor.corpus import blocks, delimited, jsonlines, pieces
+from tenor.corpus.batch import Reject
 from tenor.corpus.columns import Columns, Wanted
 from tenor.corpus.inputs import expand
 from tenor.corpus.sources import find_sources
@@ -69,17 +70,62 @@ def test_strings_with_escapes_are_judged_as_python_judges_them(texts: list[str])
 
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6), st.sampled_from(",\t;"))
 def test_csv_as_python_reads_it(rows: list[tuple[str, str, str]], delimiter: str) -> None:
+    if delimiter == "\t":  # a quoted line break before tabs cannot be told from a line that begins with a quote
+        rows = [(a, b, text.replace("\t", " ")) for a, b, text in rows]
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerows(rows)
-    found = [
-        (row["text"], row["rating"])
-        for batch in delimited.read(
-            io.BytesIO(out.getvalue().encode()), delimiter, ["rating", "x", "text"], Columns("text", "rating")
+    assert read_delimited(out.getvalue(), delimiter)[0] == [(text, rating) for rating, _, text in rows]
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=6))
+def test_tabs_without_quoting(rows: list[tuple[str, str, str]]) -> None:
+    rows = [tuple(cell.translate(dict.fromkeys(map(ord, "\t\r\n"), " ")) for cell in row) for row in rows]
+    lines = ["\t".join(row) for row in rows]
+    found, rejects = read_delimited("\n".join(lines), "\t")
+    assert not rejects and len(found) == len(rows)
+    for got, (rating, _, text) in zip(found, rows, strict=True):
+        assert got in (
+            (text, rating),
+            *((unquoted(text), r) for r in (rating, unquoted(rating))),
+            (text, unquoted(rating)),
         )
-        for row in batch.rows.to_pylist()
-    ]
-    assert found == [(text, rating) for rating, _, text in rows]
+
+
+def unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"')
+
+
+def read_delimited(content: str, delimiter: str) -> tuple[list[tuple[str, str]], list[Reject]]:
+    stream = io.BytesIO(content.encode())
+    batches = list(delimited.read(stream, delimiter, ["rating", "x", "text"], Columns("text", "rating")))
+    rows = [(row["text"], row["rating"]) for batch in batches for row in batch.rows.to_pylist()]
+    return rows, [reject for batch in batches for reject in batch.rejects]
+
+
+def test_lines_that_begin_with_a_quote_in_a_file_without_quoting() -> None:
+    lines = ["5\tx\tfine", '5\t"x\t"Great" it is', '1\tx\t"never closed', "5\tx\tgood", '5\tx\tends in a quote"']
+    found, rejects = read_delimited("\n".join([*lines, '1\tx\t"two\nlines"', "5\tx\tlast"]), "\t")
+    assert [text for text, _ in found] == [*(line.split("\t")[2] for line in lines), "two\nlines", "last"]
+    assert not rejects
+
+
+def test_every_line_of_a_record_with_a_wrong_quote_is_told() -> None:
+    lines = ["5,x,fine", '5,x,"never closed', "1,x,swallowed", '5,x,"quoted"', "5,x,last"]
+    found, rejects = read_delimited("\n".join(lines), ",")
+    assert [text for text, _ in found] == ["fine", "last"]
+    assert rejects == [Reject(line, "text after a closing quote") for line in (3, 4, 5)]
+
+
+def test_a_record_without_end_costs_its_line_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 12)
+    monkeypatch.setattr(delimited, "MAX_LINE", 1 << 14)
+    rows = [f"5,x,row {number}\n" for number in range(4000)]
+    found, rejects = read_delimited('1,x,"open\n' + "".join(rows), ",")
+    assert len(found) == 4000 and rejects == [Reject(2, "quote not closed")]
+    for long in ("1,x," + "word " * 20_000 + "\n", '1,x,"' + "word " * 20_000 + '"\n', "word " * 3300 + "\n"):
+        found, rejects = read_delimited(rows[0] + long + "".join(rows[1:]), ",")
+        assert len(found) == 4000 and rejects == [Reject(3, "line too long")]
 
 
 @pytest.mark.parametrize("write", [write_json_lines, write_csv, write_fasttext])

@@ -16,6 +16,7 @@ GOOD = make_reviews(30)
 LINES = [json.dumps({"text": r.text, "rating": r.rating}, ensure_ascii=False).encode() + b"\n" for r in GOOD]
 JSON = b"".join(LINES)
 CSV = b"text,rating\n" + b"".join(f"{r.text},{r.rating}\n".encode() for r in GOOD)
+TSV = CSV.replace(b",", b"\t")
 FT = b"".join(f"__label__{1 if r.rating < 3 else 2} {r.text}\n".encode() for r in GOOD)
 
 
@@ -93,6 +94,10 @@ _LINES = {
     "csv: doubled quotes": ("r.csv", CSV + b'"said ""well done"" twice",5\n', {}, {"more": 1}),
     "csv: after a quote": ("r.csv", CSV + b'"closed" early,5\n', {"text after a closing quote": 1}, {}),
     "csv: open quote": ("r.csv", CSV + b'"never closed,5\n', {"quote not closed": 1}, {}),
+    "csv: wrong quote": ("r.csv", CSV + b'"open,5\nfine,1\n"said",5\n', {"text after a closing quote": 3}, {}),
+    "csv: a long line": ("r.csv", CSV + b"long " * (4 << 20) + b",5\n", {"line too long": 1}, {}),
+    "tsv: no quoting": ("r.tsv", TSV + b'"Well" it is\t5\n"open one\t5\nends in one"\t1\n', {}, {"more": 3}),
+    "tsv: quoted newline": ("r.tsv", TSV + b'"two\nlines, one\trow"\t5\n', {}, {"more": 1}),
     "csv: stray quote": ("r.csv", CSV + b'a 5" pipe,5\n', {}, {"more": 1}),
     "csv: crlf": ("r.csv", CSV.replace(b"\n", b"\r\n"), {}, {}),
     "csv: bad rating": ("r.csv", CSV + b"fine words here,great\n,5\n", {"bad rating": 1, "empty": 1}, {}),
@@ -125,6 +130,7 @@ _FAILING = {
     "gz: garbage after it": Case("r.jsonl.gz", gzip.compress(JSON) + b"garbage", fails="damaged gz"),
     "gz: is none": Case("r.jsonl.gz", JSON, fails="is not gz data"),
     "bz2: truncated": Case("r.jsonl.bz2", bz2.compress(JSON)[:-20], fails="damaged bz2"),
+    "bz2: garbage after it": Case("r.jsonl.bz2", bz2.compress(JSON) + b"garbage", fails="damaged bz2"),
     "bz2: a bomb": Case("r.jsonl.bz2", bz2.compress(JSON + b" " * (80 << 20)), fails="times its size"),
     "zst: truncated": Case("r.jsonl.zst", pa.compress(JSON, "zstd", asbytes=True)[:-20], fails="damaged zst"),
     "parquet: truncated": Case("r.parquet", _PARQUET[:-100], fails="damaged Parquet"),
@@ -137,6 +143,7 @@ _FAILING = {
 CASES = {
     **{name: Case(file, data, rejected, **more) for name, (file, data, rejected, more) in _LINES.items()},
     "gz in two members": Case("r.jsonl.gz", gzip.compress(b"".join(LINES[:9])) + gzip.compress(b"".join(LINES[9:]))),
+    "bz2 in two streams": Case("r.jsonl.bz2", bz2.compress(b"".join(LINES[:9])) + bz2.compress(b"".join(LINES[9:]))),
     "zst": Case("r.jsonl.zst", pa.compress(JSON, "zstd", asbytes=True)),
     "parquet": Case("r.parquet", _PARQUET, {"missing text": 1, "missing rating": 1, "bad rating": 1}),
     **_FAILING,

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from faults.hostile import CASES, GOOD, Case
 
+from tenor.corpus import pieces
+from tenor.corpus.columns import Wanted
+from tenor.corpus.sources import find_sources
 from tenor.errors import CorpusError
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
@@ -47,6 +50,16 @@ def test_rejects_are_located_by_line(tmp_path: Path) -> None:
     prepare([tmp_path / "r.jsonl"], tmp_path / "out", SETTINGS)
     listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
     assert [(row["line"], row["reason"]) for row in listed] == [(5, "invalid JSON"), (32, "bad rating")]
+
+
+def test_rejects_of_a_table_are_located_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "SMALLEST", 300)
+    rows = [f"{r.text},{r.rating}" for r in GOOD]
+    (tmp_path / "r.csv").write_text("\n".join(["text,rating", "few", *rows, '"two\nlines",5', "one,more,few"]))
+    assert len(pieces.plan(find_sources([tmp_path / "r.csv"], Wanted()))) > 1
+    prepare([tmp_path / "r.csv"], tmp_path / "out", SETTINGS)
+    listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
+    assert [row["line"] for row in listed] == [2, 35]
 
 
 def test_too_many_rejects_fail_and_name_the_first(tmp_path: Path) -> None:

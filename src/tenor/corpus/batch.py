@@ -48,8 +48,12 @@ def make_batch(
 
 def refused(line: int, reason: str) -> Batch:
     """A batch that is one refused line."""
-    empty = pa.array([], pa.large_string())
-    return make_batch(empty, empty, np.empty(0, np.int64), [Reject(line, reason)], 1)
+    return no_rows([Reject(line, reason)], lines=1)
+
+
+def no_rows(rejects: Sequence[Reject] = (), *, lines: int) -> Batch:
+    """A batch of lines that hold none."""
+    return Batch(pa.RecordBatch.from_pylist([], schema=SCHEMA), list(rejects), lines)
 
 
 def _not_utf8(strings: pa.Array) -> list[int]:

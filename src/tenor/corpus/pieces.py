@@ -62,7 +62,7 @@ def _cut(source: Source, size: int) -> list[Piece]:
         return [whole(source)]
     if source.kind.format in DELIMITERS:
         with open_unpacked(source.path, "") as stream:
-            bounds = delimited.find_cuts(stream, DELIMITERS[source.kind.format], source.body, size)
+            bounds = delimited.find_cuts(stream, DELIMITERS[source.kind.format], len(source.header), source.body, size)
         bounds.append(source.size)
     else:
         count = -(-source.size // size)
@@ -101,5 +101,5 @@ def read_piece(piece: Piece) -> Iterator[Batch]:
             else:
                 stream.seek(piece.start)
             size = None if piece.end is None else piece.end - piece.start
-            delimiter = DELIMITERS[source.kind.format]
-            yield from delimited.read(stream, delimiter, list(source.header), source.columns, size)
+            delimiter, is_first = DELIMITERS[source.kind.format], piece.start == source.body
+            yield from delimited.read(stream, delimiter, list(source.header), source.columns, size, is_first)

@@ -7,49 +7,113 @@ from typing import Any
 
 from tenor.compiled import compiled
 
-OK, BLANK, COLUMNS, QUOTES = 0, 1, 2, 3  # a record's status
+OK, BLANK, COLUMNS, QUOTES, OPEN, LONG = range(6)  # a record's status
+QUOTED, PLAIN = 0, 1  # how it is read; PLAIN: quotes are characters like others
+TAB = 9
+MAX_SPAN = 10_000  # lines of one record: beyond that its quote counts as never closed
 
 
 @compiled
-def record_end(data: Any, at: int, delimiter: int) -> int:
-    """The position after the record at `at`, or -1 when the data ends inside it."""
-    size = data.shape[0]
-    fresh = True  # at the start of a field, where a quote opens a quoted one
+def quoted_end(data: Any, at: int, delimiter: int, longest: int) -> Any:
+    """The record at `at` as RFC 4180 has it: (the position after it, columns, whether its quotes are sound, its first
+    newline, the start of the field in which that is). The position is -1 when the data ends inside the record, and -2
+    when it goes on for too long."""
+    size, start = data.shape[0], at
+    columns, sound, newline, field, span = 1, True, -1, at, 0
+    opener = at
     while at < size:
-        byte = data[at]
-        if byte == 10:
-            return at + 1
-        if byte == 34 and fresh:
+        if at == field and data[at] == 34:
             at += 1
             while True:
                 while at < size and data[at] != 34:
+                    if data[at] == 10:
+                        if newline < 0:
+                            newline, opener = at, field
+                        span += 1
                     at += 1
+                if span >= MAX_SPAN or (span > 0 and at - start > longest):
+                    return -2, columns, sound, newline, opener
                 if at + 1 >= size:
-                    return -1
+                    return -1, columns, sound, newline, opener
                 if data[at + 1] != 34:
                     break
                 at += 2
-        fresh = byte == delimiter
+            at += 1
+            is_end = data[at] == 13 and at + 1 < size and data[at + 1] == 10
+            sound = sound and (is_end or data[at] == delimiter or data[at] == 10)
+        byte = data[at]
         at += 1
-    return -1
+        if byte == 10:
+            if newline < 0:
+                newline, opener = at - 1, field
+            return at, columns, sound, newline, opener
+        if byte == delimiter:
+            columns += 1
+            field = at
+    return -1, columns, sound, newline, opener
 
 
 @compiled
-def whole_records(data: Any, delimiter: int) -> Any:
-    """(bytes, records) of the whole records at the front of data."""
+def plain_columns(data: Any, at: int, delimiter: int) -> Any:
+    """(the columns of the line at `at` when quotes are nothing special, the position of its newline or -1)."""
+    columns = 1
+    for i in range(at, data.shape[0]):
+        if data[i] == 10:
+            return columns, i
+        columns += data[i] == delimiter
+    return columns, -1
+
+
+@compiled
+def record_end(data: Any, at: int, delimiter: int, columns: int, longest: int, is_last: bool) -> Any:
+    """(the position after the record at `at`, how it is read), -1 when more data is needed to tell; never so where it
+    `is_last`.
+
+    With tabs a line that has all its columns is a row, whatever its quotes: many files of that kind know no quoting.
+    But a quote that opens in its last field may hold a line break; then the next line has other columns than a row.
+    A quote that nothing closes spoils its own line alone.
+    """
+    end, found, sound, newline, opener = quoted_end(data, at, delimiter, longest)
+    if newline < 0:
+        return -1, OPEN
+    is_row = sound and found == columns
+    if delimiter == TAB and not (is_row and end == newline + 1):
+        count, _ = plain_columns(data, at, delimiter)
+        in_last = True
+        for i in range(opener, newline):
+            in_last = in_last and data[i] != delimiter
+        if count == columns:
+            if end == -1 and in_last and not is_last:
+                return -1, OPEN
+            if end < 0 or not is_row or not in_last or plain_columns(data, newline + 1, delimiter)[0] == columns:
+                return newline + 1, LONG if newline + 1 - at > longest else PLAIN
+    if end == -1 and not is_last:
+        return -1, OPEN
+    if end < 0:
+        return newline + 1, LONG if newline + 1 - at > longest else OPEN
+    return end, LONG if end - at > longest else QUOTED
+
+
+@compiled
+def whole_records(
+    data: Any, delimiter: int, columns: int, longest: int, is_last: bool, is_stuck: bool, ends: Any, kinds: Any
+) -> Any:
+    """(bytes, records) of the whole records at the front of data; where each ends and how it is read into `ends` and
+    `kinds`. `is_stuck`: the first one is not going to get any more data."""
     at, records = 0, 0
     while True:
-        end = record_end(data, at, delimiter)
+        end, kind = record_end(data, at, delimiter, columns, longest, is_last or (is_stuck and at == 0))
         if end < 0:
             return at, records
         at = end
+        ends[records], kinds[records] = end, kind
         records += 1
 
 
 @compiled
-def scan_field(data: Any, at: int, delimiter: int, out: Any, to: int) -> Any:
+def scan_field(data: Any, at: int, delimiter: int, is_quoted: bool, out: Any, to: int) -> Any:
     """(position of the delimiter or newline after the field, place after the copy in `out`, whether it is sound)."""
-    if data[at] != 34:
+    if data[at] != 34 or not is_quoted:
         while data[at] != delimiter and data[at] != 10:
             out[to] = data[at]
             to += 1
@@ -74,6 +138,8 @@ def scan_field(data: Any, at: int, delimiter: int, out: Any, to: int) -> Any:
 @compiled
 def scan_records(
     data: Any,  # uint8, whole records
+    ends: Any,  # where each ends
+    kinds: Any,  # how it is read: QUOTED or PLAIN, or why it is refused: OPEN or LONG
     delimiter: int,
     columns: int,  # how many the header names
     wanted: Any,  # the column of text, of rating, of title (-1 for none)
@@ -91,7 +157,7 @@ def scan_records(
     text_offsets[0] = 0
     rating_offsets[0] = 0
     while at < data.shape[0]:
-        first = at
+        first, is_quoted = at, kinds[record] == QUOTED
         lines[record] = line
         column = 0
         sound = True
@@ -100,17 +166,20 @@ def scan_records(
             while data[at] != 10:
                 at += 1
             status[record] = BLANK
+        elif kinds[record] == OPEN or kinds[record] == LONG:
+            status[record] = kinds[record]
+            at = ends[record] - 1
         else:
             while True:
                 if column == wanted[0]:
-                    at, to, good = scan_field(data, at, delimiter, text, text_to)
+                    at, to, good = scan_field(data, at, delimiter, is_quoted, text, text_to)
                     text_size = to - text_to
                 elif column == wanted[2]:
-                    at, title_size, good = scan_field(data, at, delimiter, scratch, 0)
+                    at, title_size, good = scan_field(data, at, delimiter, is_quoted, scratch, 0)
                 elif column == wanted[1]:
-                    at, rating_end, good = scan_field(data, at, delimiter, rating, rating_to)
+                    at, rating_end, good = scan_field(data, at, delimiter, is_quoted, rating, rating_to)
                 else:
-                    at, _, good = scan_field(data, at, delimiter, scratch, title_size)
+                    at, _, good = scan_field(data, at, delimiter, is_quoted, scratch, title_size)
                 sound = sound and good
                 column += 1
                 if data[at] == 10:

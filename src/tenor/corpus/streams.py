@@ -78,10 +78,35 @@ def _unpack(raw: Any, compression: str) -> Any:
     if compression == "gz":
         return gzip.GzipFile(fileobj=raw)
     if compression == "bz2":
-        return bz2.BZ2File(raw)
+        return io.BufferedReader(_Bz2Streams(raw), SNIFF)
     import pyarrow as pa
 
     return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+
+
+class _Bz2Streams(io.RawIOBase):
+    """bz2 streams one after another. BZ2File leaves out whatever follows a stream and does not look like another."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self.raw, self.stream = raw, bz2.BZ2Decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, place: Any) -> int:
+        while True:
+            if self.stream.eof:
+                packed = self.stream.unused_data or self.raw.read(SNIFF)
+                if not packed:
+                    return 0
+                self.stream = bz2.BZ2Decompressor()
+            else:
+                packed = self.raw.read(SNIFF) if self.stream.needs_input else b""
+                if self.stream.needs_input and not packed:
+                    raise EOFError("it ends within a stream")
+            if data := self.stream.decompress(packed or b"", len(place)):
+                place[: len(data)] = data
+                return len(data)
 
 
 class _Counted(io.RawIOBase):
