@@ -7,6 +7,8 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers.corpora import make_reviews, write_csv, write_fasttext, write_json_lines
 from hypothesis import given
@@ -149,6 +151,8 @@ def test_titles_come_before_the_text_whatever_the_order(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,rating,title\nbody,5,Head\n")
     (tmp_path / "b.csv").write_text("title,text,rating\nHead,body,5\n")
     (tmp_path / "c.jsonl").write_text('{"text": "body", "rating": 5, "title": "Head"}\n')
+    table = pa.table({"text": ["body"], "rating": [5], "title": pa.array(["Head"]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "d.parquet")
     for source in find_sources([tmp_path], Wanted(title="title")):
         [batch] = [b for b in pieces.read_piece(pieces.whole(source)) if b.rows.num_rows]
         assert batch.rows.column(0).to_pylist() == ["Head body"]

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import Review, make_reviews, write_json_lines
+from preparation.reference import reference_tokens
 
 from tenor.corpus.labels import make_rule
 from tenor.errors import UsageError
 from tenor.preparation.characters import characters
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.stopwords import read_stopwords
 from tenor.preparation.vocabulary import Vocabulary
 from tenor.store.manifest import Manifest
 
@@ -37,6 +39,12 @@ def test_negation_and_marks_stay_unless_told_otherwise(tmp_path: Path) -> None:
     assert "good" not in _words(tmp_path, "own", stopwords=str(tmp_path / "list.txt"))
 
 
+def test_stop_words_are_spelt_as_the_tokeniser_spells_words(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("ΟΔΟΣ İYİ don’t Cafe\u0301\n")
+    words = read_stopwords(str(tmp_path / "list.txt"))
+    assert set(words) == {word for text in ("ΟΔΟΣ", "İYİ", "don’t", "Café") for word in reference_tokens(text)}
+
+
 def test_stars_keep_five_classes(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "r.jsonl", [Review(f"{'abcde'[n % 5]} text{n}", 1 + n % 5) for n in range(200)])
     result = prepare([path], tmp_path / "out", PrepareSettings(workers=1, labels="stars"))
@@ -52,12 +60,18 @@ def test_a_borrowed_vocabulary(tmp_path: Path) -> None:
         _words(tmp_path, "third", vocab=str(tmp_path / "first"), marks=False)
 
 
+@pytest.mark.parametrize("rating", ["NaN", "1e999", "-inf", "１", "", "x" * 65])
+def test_what_is_no_rating_among_words(rating: str) -> None:
+    assert not make_rule("binary", "neg", "pos").accepts(rating)
+
+
 @pytest.mark.parametrize(
     ("negative", "positive", "ratings"),
     [
         ("0", "1", {"0": 0, "1": 1, "2": -1}),
         ("neg", "pos", {"neg": 0, "pos": 1, "meh": -1}),
         ("1,2,3", "4,5", {"3": 0}),
+        ("nan", "inf", {"nan": 0, "inf": 1}),
     ],
 )
 def test_label_rules(negative: str, positive: str, ratings: dict[str, int]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.corpora import WRITERS, Review, make_reviews, write_csv, write_json_lines
+from helpers.corpora import WRITERS, Review, make_reviews, write_csv, write_fasttext, write_json_lines
 from preparation.reference import reference_tokens
 
 from tenor.errors import CorpusError, StoreError, UsageError
@@ -143,6 +143,38 @@ def test_the_same_job_again_is_not_done_twice_and_another_is_refused(tmp_path: P
     assert prepare([path], tmp_path / "out", ONE) == first
     with pytest.raises(UsageError, match="is there already"):
         prepare([path], tmp_path / "out", PrepareSettings(workers=1, max_length=9))
+
+
+def test_the_same_names_with_other_content_are_another_job(tmp_path: Path) -> None:
+    path, words = write_json_lines(tmp_path / "r.jsonl", make_reviews(50)), tmp_path / "words.txt"
+    words.write_text("the")
+    other = prepare([path], tmp_path / "other", PrepareSettings(workers=1, vocab_size=40)).out
+    stopped, borrowed = PrepareSettings(workers=1, stopwords=str(words)), PrepareSettings(workers=1, vocab=other)
+    for name, settings in (("stopped", stopped), ("borrowed", borrowed)):
+        assert prepare([path], tmp_path / name, settings) == prepare([path], tmp_path / name, settings)
+    words.write_text("the and")
+    Vocabulary(["film"]).save(tmp_path / "other" / "vocab.json")
+    for name, settings in (("stopped", stopped), ("borrowed", borrowed)):
+        with pytest.raises(UsageError, match="is there already"):
+            prepare([path], tmp_path / name, settings)
+
+
+def test_a_finished_job_is_judged_by_the_limit_given_now(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "r.jsonl", [*make_reviews(50), *[Review("?!…", 5), Review("", 1)]])
+    prepare([path], tmp_path / "out", PrepareSettings(workers=1, max_rejects=0.5))
+    with pytest.raises(CorpusError, match=r"1 of 52 rows cannot be used .empty 1., the first in line 52"):
+        prepare([path], tmp_path / "out", ONE)
+    assert prepare([path], tmp_path / "out", PrepareSettings(workers=1, max_rejects=0.02)).rows_kept == 51
+
+
+def test_fasttext_labels_beside_stars_are_refused_unless_said(tmp_path: Path) -> None:
+    reviews = make_reviews(60)
+    files = [write_fasttext(tmp_path / "a.ft", reviews[:30]), write_json_lines(tmp_path / "b.jsonl", reviews[30:])]
+    with pytest.raises(UsageError, match="2 would be positive here and negative there"):
+        prepare(files, tmp_path / "out", ONE)
+    with pytest.raises(UsageError, match="2 would be positive here and negative there"):
+        list(read_labelled(files, PrepareSettings(), ("negative", "positive")))
+    assert prepare(files, tmp_path / "out", PrepareSettings(workers=1, negative="1", positive="2,4,5")).rows_kept > 0
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,26 @@ def string_array(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) ->
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(data))
 
 
+def is_utf8(data: npt.NDArray[np.uint8]) -> bool:
+    try:
+        string_array(data, np.array([0, len(data)])).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def make_batch(
-    text: pa.Array, rating: pa.Array, lines: npt.NDArray[np.int64], rejects: Sequence[Reject], spanned: int
+    text: pa.Array,
+    rating: pa.Array,
+    lines: npt.NDArray[np.int64],
+    rejects: Sequence[Reject],
+    spanned: int,
+    *,
+    is_checked: bool = False,
 ) -> Batch:
-    """A batch of rows whose text is valid UTF-8; the others become rejects."""
+    """A batch of rows whose text is valid UTF-8, which may be known already; the others become rejects."""
     rows = pa.RecordBatch.from_arrays([text, rating, pa.array(lines)], schema=SCHEMA)
-    bad = sorted({*_not_utf8(text), *_not_utf8(rating)})
+    bad = [] if is_checked else sorted({*_not_utf8(text), *_not_utf8(rating)})
     if bad:
         rejects = [*rejects, *(Reject(int(lines[row]), "invalid UTF-8") for row in bad)]
         keep = np.ones(len(lines), np.bool_)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tenor.corpus.batch import Batch, Reject, make_batch, refused, string_array
+from tenor.corpus.batch import Batch, Reject, is_utf8, make_batch, refused, string_array
 from tenor.corpus.blocks import count_lines, line_blocks
 from tenor.corpus.columns import Columns
 from tenor.corpus.scan_json import OK, SLOW, scan_lines
@@ -41,15 +41,22 @@ class Scanner:
         text, rating = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
         text_offsets, rating_offsets = np.empty(lines + 1, np.int64), np.empty(lines + 1, np.int64)
         starts, status = np.empty(lines, np.int64), np.empty(lines, np.uint8)
-        _, rows = scan_lines(data, self._keys, self._ends, text, text_offsets, rating, rating_offsets, starts, status)
+        rows = 0
+        if is_utf8(data):
+            found = (text, text_offsets, rating, rating_offsets)
+            _, rows = scan_lines(data, self._keys, self._ends, *found, starts, status)
+        else:  # Python judges every line
+            starts[0], starts[1:], status[:] = 0, np.flatnonzero(data == 10)[:-1] + 1, SLOW
+            text_offsets[0] = rating_offsets[0] = 0
         texts, ratings = string_array(text, text_offsets[: rows + 1]), string_array(rating, rating_offsets[: rows + 1])
         numbers = np.flatnonzero(status == OK) + first_line
         slow = np.flatnonzero(status == SLOW)
         if not len(slow):
-            return make_batch(texts, ratings, numbers, [], lines)
+            return make_batch(texts, ratings, numbers, [], lines, is_checked=True)
         ends = np.append(starts[1:], len(data))
-        pairs = [(int(n) + first_line, bytes(block[starts[n] : ends[n]])) for n in slow]
-        return self._with_slow(texts, ratings, numbers, pairs, lines)
+        pairs = ((int(n) + first_line, bytes(block[starts[n] : ends[n]])) for n in slow)
+        told = [(number, line) for number, line in pairs if line.strip(b" \t\r\n")]
+        return self._with_slow(texts, ratings, numbers, told, lines)
 
     def _with_slow(
         self,
@@ -69,7 +76,12 @@ class Scanner:
         more = [pa.array([row[i] for row in found], pa.large_string()) for i in (1, 2)]
         lines = np.concatenate([numbers, np.array([row[0] for row in found], np.int64)])
         return make_batch(
-            pa.concat_arrays([texts, more[0]]), pa.concat_arrays([ratings, more[1]]), lines, rejects, spanned
+            pa.concat_arrays([texts, more[0]]),
+            pa.concat_arrays([ratings, more[1]]),
+            lines,
+            rejects,
+            spanned,
+            is_checked=True,
         )
 
 

@@ -54,14 +54,23 @@ class LabelRule:
         return any(not is_number(value) for values in self.values for value in values)
 
     def accepts(self, rating: str) -> bool:
-        """Whether a canonical rating is one at all: a listed value, a number, or a word where words are listed."""
-        if any(rating in values for values in self.values):
+        """Whether a canonical rating is one at all: a listed value, a number, or a word where words are listed. What
+        Python alone takes for a number (NaN, 1e999, full-width digits) is neither."""
+        if any(rating in values for values in self.values) or is_number(rating):
             return True
-        return is_number(rating) or (self.has_words and 0 < len(rating) <= 64)
+        return self.has_words and 0 < len(rating) <= 64 and not _is_float(rating)
 
     def label(self, rating: str) -> int:
         """The class of a canonical rating; NEUTRAL for one that is in no list."""
         return next((i for i, values in enumerate(self.values) if rating in values), NEUTRAL)
+
+
+def _is_float(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def make_rule(labels: str, negative: str, positive: str) -> LabelRule:

@@ -59,7 +59,9 @@ def _batch(rows: pa.RecordBatch, columns: Columns, first: int, where: str) -> Ba
     )
     if columns.title:
         title = _strings(rows.column(columns.title), columns.title, where)
-        text = pc.if_else(pc.is_valid(title), pc.binary_join_element_wise(title, text, " "), text)
+        text = pc.if_else(
+            pc.is_valid(title), pc.binary_join_element_wise(title, text, pa.scalar(" ", pa.large_string())), text
+        )
     lines = np.arange(first, first + rows.num_rows)
     no_text, no_rating = (np.asarray(pc.is_null(column)) for column in (text, rating))
     rejects = [Reject(int(line), "missing text") for line in lines[no_text]]

@@ -1,7 +1,8 @@
 """The compiled JSON-lines scanner: checks each line's JSON and copies out the fields that are wanted.
 
 It accepts a line only when it is one well-formed object; whatever is unusual (deep nesting, escapes in keys, a bad
-escape, a repeated key, a value of another type) gets status SLOW and is judged by Python, line by line.
+escape, a repeated key, a value of another type) gets status SLOW and is judged by Python, line by line. That the bytes
+are UTF-8 is the caller's to see to.
 """
 
 # ruff: noqa: PLR0911, PLR0912, PLR0915 - compiled loops stay in one function: a call could not return early
@@ -27,6 +28,21 @@ def skip_space(data: Any, at: Any) -> Any:
 
 
 @inlined
+def hex4(data: Any, at: Any) -> Any:
+    value = np.int64(0)
+    for i in range(4):
+        byte = np.int64(data[at + i])
+        if 48 <= byte <= 57:
+            digit = byte - 48
+        elif 97 <= (byte | 32) <= 102:
+            digit = (byte | 32) - 87
+        else:
+            return -1
+        value = value * 16 + digit
+    return value
+
+
+@inlined
 def skip_string(data: Any, at: Any) -> Any:
     """(position of the closing quote, whether a backslash was met) of a string whose content starts at `at`."""
     escaped = False
@@ -44,7 +60,11 @@ def skip_string(data: Any, at: Any) -> Any:
         if byte == 92:
             escaped = True
             at += 1
-            if data[at] < 32:
+            byte = data[at]
+            if byte == 117:
+                if hex4(data, at + 1) < 0:
+                    return -1, escaped
+            elif byte not in (34, 47, 92, 98, 102, 110, 114, 116):
                 return -1, escaped
         at += 1
 
@@ -171,21 +191,6 @@ def match_key(data: Any, first: int, last: int, keys: Any, key_ends: Any) -> Any
                 return wanted
         begin = key_ends[wanted]
     return -1
-
-
-@inlined
-def hex4(data: Any, at: Any) -> Any:
-    value = np.int64(0)
-    for i in range(4):
-        byte = np.int64(data[at + i])
-        if 48 <= byte <= 57:
-            digit = byte - 48
-        elif 97 <= (byte | 32) <= 102:
-            digit = (byte | 32) - 87
-        else:
-            return -1
-        value = value * 16 + digit
-    return value
 
 
 @inlined

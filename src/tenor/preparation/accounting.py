@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +18,47 @@ from tenor.store.atomic import replacing
 Task = dict[str, Any]
 
 
-def account(mapped: Sequence[Task], parts: Sequence[Task], kept: int) -> dict[str, Any]:
-    """The manifest's accounting; it must balance."""
+def read_and_rejected(mapped: Sequence[Task]) -> dict[str, Any]:
+    """How many rows were read, and how many refused, by reason."""
     rejected: Counter[str] = Counter()
     for piece in mapped:
         rejected.update(piece["rejected"])
+    return {"read": sum(piece["read"] for piece in mapped), "rejected": dict(sorted(rejected.items()))}
+
+
+def account(mapped: Sequence[Task], parts: Sequence[Task], kept: int) -> dict[str, Any]:
+    """The manifest's accounting; it must balance."""
+    told = read_and_rejected(mapped)
     rows = {
-        "read": sum(piece["read"] for piece in mapped),
+        "read": told["read"],
         "kept": kept,
         "duplicates": sum(part["duplicates"] for part in parts),
         "dropped": {"neutral": sum(part["neutral"] for part in parts)},
-        "rejected": dict(sorted(rejected.items())),
+        "rejected": told["rejected"],
     }
-    if rows["read"] != kept + rows["duplicates"] + rows["dropped"]["neutral"] + rejected.total():
+    if rows["read"] != kept + rows["duplicates"] + rows["dropped"]["neutral"] + sum(rows["rejected"].values()):
         raise TenorError(f"the accounting does not balance: {rows}", remedy="please report this with the input")
     return rows
 
 
-def check_rejects(mapped: Sequence[Task], pieces: Sequence[Piece], work: Path, limit: float) -> None:
-    """Fail when more rows than the limit allows were refused, or when there is none at all."""
-    read = sum(piece["read"] for piece in mapped)
-    where = pieces[0].source.path if len({piece.source.path for piece in pieces}) == 1 else None
-    if not read:
+def check_rows(mapped: Sequence[Task], pieces: Sequence[Piece]) -> None:
+    """Fail when there are none."""
+    if not any(piece["read"] for piece in mapped):
+        where = pieces[0].source.path if len({piece.source.path for piece in pieces}) == 1 else None
         raise CorpusError("holds no rows", where=where, remedy="give a file with reviews in it")
-    rejected = sum(sum(piece["rejected"].values()) for piece in mapped)
+
+
+def check_rejects(rows: Task, limit: float, first: Callable[[], Task]) -> None:
+    """Fail when more rows than the limit allows were refused, naming the first of them."""
+    read, rejected = rows["read"], sum(rows["rejected"].values())
     if rejected <= limit * read:
         return
-    first = next(list_rejects(pieces, work))
-    reasons: Counter[str] = Counter()
-    for piece in mapped:
-        reasons.update(piece["rejected"])
-    told = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(4))
+    reasons: dict[str, int] = rows["rejected"]
+    told = ", ".join(f"{reason} {reasons[reason]:,}" for reason in sorted(reasons, key=lambda name: -reasons[name])[:4])
+    where = first()
     raise CorpusError(
-        f"{rejected:,} of {read:,} rows cannot be used ({told}), the first in line {first['line']}",
-        where=first["file"],
+        f"{rejected:,} of {read:,} rows cannot be used ({told}), the first in line {where['line']}",
+        where=where["file"],
         remedy="mend the input or raise --max-rejects",
     )
 
@@ -76,10 +83,17 @@ def list_rejects(pieces: Sequence[Piece], work: Path) -> Iterator[dict[str, Any]
     for number, piece in enumerate(pieces):
         folder = part_path(str(work), mapping.FOLDER, number)
         file = piece.source.path
-        with (folder / "rejects.jsonl").open(encoding="utf-8") as lines:
+        with (folder / mapping.REJECTS).open(encoding="utf-8") as lines:
             for line, reason in map(json.loads, lines):
                 yield {"file": file, "line": line + before[file], "reason": reason}
         before[file] += json.loads((folder / "meta.json").read_bytes())["lines"]
+
+
+def read_first_reject(out: Path) -> dict[str, Any]:
+    """The first refused row of a finished folder."""
+    with (out / mapping.REJECTS).open(encoding="utf-8") as lines:
+        found: dict[str, Any] = json.loads(next(lines))
+    return found
 
 
 def write_rejects(path: Path, pieces: Sequence[Piece], work: Path) -> None:

@@ -60,6 +60,12 @@ def characters(clean: str = "words", marks: bool = True) -> Characters:
     return Characters(kinds, plain, lower, fold)
 
 
+def lower_case(text: str) -> str:
+    """A text in the lower case of the pinned table."""
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+    return characters().lower[codes].astype("<i4").tobytes().decode("utf-32-le")
+
+
 def _lower(runs: list[list[int]]) -> npt.NDArray[np.int32]:
     lower = np.arange(CODE_POINTS, dtype=np.int32)
     for first, last, stride, delta in runs:

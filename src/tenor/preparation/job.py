@@ -21,7 +21,16 @@ from tenor.engines.protocol import Engine, Task
 from tenor.engines.settings import EngineSettings
 from tenor.errors import CorpusError, UsageError
 from tenor.preparation import counting, dedupe, mapping, sharding
-from tenor.preparation.accounting import account, check_classes, check_rejects, write_rejects
+from tenor.preparation.accounting import (
+    account,
+    check_classes,
+    check_rejects,
+    check_rows,
+    list_rejects,
+    read_and_rejected,
+    read_first_reject,
+    write_rejects,
+)
 from tenor.preparation.place import Place
 from tenor.preparation.result import PrepareResult, make_result
 from tenor.preparation.rules import settle_rule
@@ -70,13 +79,16 @@ def prepare_on(
     if not names:
         raise UsageError("no input is given", remedy="name one or more files")
     sources = find_sources(names, Wanted(settings.text_column, settings.label_column, settings.title_column))
-    place = Place(Path(out), _key(sources, settings))
+    tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords)).as_dict()
+    borrowed = borrow(settings.vocab, tokeniser) if settings.vocab else None
+    place = Place(Path(out), _key(sources, settings, tokeniser, borrowed))
     if (done := place.done()) is not None:
+        check_rejects(done[0].rows, settings.max_rejects, lambda: read_first_reject(place.out))
         progress.say(f"{place.out} holds this job's result already")
         return make_result(place.out, *done)
     with place.working() as work:
         try:
-            job = Job(work, sources, settings, engine, progress)
+            job = Job(work, sources, settings, tokeniser, borrowed, engine, progress)
             manifest = job.run()
         except (CorpusError, UsageError):
             place.discard()  # trying again would give the same answer: leave nothing behind
@@ -92,10 +104,11 @@ def _engine_settings(settings: PrepareSettings) -> EngineSettings:
     return EngineSettings(**{**values, "workers": settings.workers or os.cpu_count() or 1})
 
 
-def _key(sources: list[Source], settings: PrepareSettings) -> str:
-    """Names the job: its inputs and every setting that changes the result."""
+def _key(sources: list[Source], settings: PrepareSettings, tokeniser: Task, borrowed: Vocabulary | None) -> str:
+    """Names the job: its inputs and every setting that changes the result, by content where it names a file."""
     files = [(source.path, source.size, source.stamp) for source in sources]
     values = {name: getattr(settings, name) for name in settings.result_fields}
+    values |= {"stopwords": tokeniser["stopwords"], "vocab": borrowed and borrowed.sha256}
     return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
 
 
@@ -116,21 +129,32 @@ class Job:
     """One run of the stages in a working folder."""
 
     def __init__(
-        self, work: Path, sources: list[Source], settings: PrepareSettings, engine: Engine, progress: Progress
+        self,
+        work: Path,
+        sources: list[Source],
+        settings: PrepareSettings,
+        tokeniser: Task,
+        borrowed: Vocabulary | None,  # from another run; None: count words
+        engine: Engine,
+        progress: Progress,
     ) -> None:
         self.work, self.sources, self.settings, self.engine, self.progress = work, sources, settings, engine, progress
+        self.tokeniser, self.borrowed = tokeniser, borrowed
         self.seconds: dict[str, float] = {}  # of each stage, by its title
         self.pieces = plan(sources)
-        self.tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords)).as_dict()
         raw = sum(source.size * (4 if source.kind.compression else 1) for source in sources)
         self.bits = max(0, (-(-raw // _PART_BYTES) - 1).bit_length())
         self.rule = make_rule(settings.labels, settings.negative, settings.positive)
 
     def run(self) -> Manifest:
         mapped = self._map()
-        check_rejects(mapped, self.pieces, self.work, self.settings.max_rejects)
+        check_rows(mapped, self.pieces)
+        check_rejects(
+            read_and_rejected(mapped), self.settings.max_rejects, lambda: next(list_rejects(self.pieces, self.work))
+        )
         ratings = sorted({name for piece in mapped for name in piece["ratings"]}, key=rank)
-        self.rule = settle_rule(self.rule, self.settings, self.sources, ratings)
+        seen = ((piece.source.kind.format, told["ratings"]) for piece, told in zip(self.pieces, mapped, strict=True))
+        self.rule = settle_rule(self.rule, self.settings, seen)
         parts = self._dedupe(ratings)
         check_classes(parts, self.rule, ratings)
         vocabulary = self._vocabulary()
@@ -179,7 +203,7 @@ class Job:
     def _vocabulary(self) -> Vocabulary:
         folder = part_path(str(self.work), "vocabulary", 0)
         if finished(folder) is None:
-            vocabulary = borrow(self.settings.vocab, self.tokeniser) if self.settings.vocab else self._count()
+            vocabulary = self.borrowed or self._count()
             with making(folder) as temporary:
                 vocabulary.save(temporary / "vocab.json")
                 save_meta(temporary, {})
@@ -217,7 +241,7 @@ class Job:
         for split in {Path(shard["file"]).parent for shard in shards}:
             sync(final / split)
         vocabulary.save(final / "vocab.json")
-        write_rejects(final / "rejects.jsonl", self.pieces, self.work)
+        write_rejects(final / mapping.REJECTS, self.pieces, self.work)
 
     def _manifest(self, mapped: list[Task], parts: list[Task], shards: list[Task], vocabulary: Vocabulary) -> Manifest:
         infos = [ShardInfo(**shard) for shard in shards]

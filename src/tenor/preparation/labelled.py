@@ -54,10 +54,11 @@ def read_labelled(
 
 def _rule(sources: Sequence[Source], settings: PrepareSettings) -> LabelRule:
     rule = make_rule(settings.labels, settings.negative, settings.positive)
-    if any(source.kind.format != "fasttext" for source in sources):
+    if all(source.kind.format != "fasttext" for source in sources):
         return rule
-    seen: set[str] = set()
-    for source in sources:
-        for batch in read_piece(whole(source)):
-            seen.update(canonical(raw) for raw in batch.rows.column(1).unique().to_pylist())
-    return settle_rule(rule, settings, sources, sorted(seen))
+    seen = (
+        (source.kind.format, [canonical(raw) for raw in batch.rows.column(1).unique().to_pylist()])
+        for source in sources
+        for batch in read_piece(whole(source))
+    )
+    return settle_rule(rule, settings, seen)

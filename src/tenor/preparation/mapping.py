@@ -23,6 +23,7 @@ from tenor.store.shard import token_type
 
 STAGE = "tenor.preparation.mapping:run"
 FOLDER = "pieces"
+REJECTS = "rejects.jsonl"
 _MAX_RATINGS = 60_000
 
 
@@ -98,7 +99,7 @@ class Mapper:
             words=words,
             word_starts=word_starts,
         )
-        self.rejects.write(folder / "rejects.jsonl")
+        self.rejects.write(folder / REJECTS)
         return save_meta(
             folder,
             {
@@ -106,7 +107,7 @@ class Mapper:
                 "lines": self.lines,
                 "bytes": self.size,
                 "rejected": self.rejects.counts(),
-                "ratings": self.ratings.names,
+                "ratings": list(self.ratings.names),
                 "word_bytes": len(words),
                 "tokens": len(grouped),
             },
@@ -154,7 +155,7 @@ class Ratings:
     def __init__(self, rule: LabelRule, where: str) -> None:
         self.rule = rule
         self.where = where
-        self.names: list[str] = []
+        self.names: dict[str, int] = {}  # canonical spelling → code
         self._codes: dict[str, int] = {}  # raw spelling → code, -1 for one that is no rating
 
     def codes(self, rating: pa.Array) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.bool_]]:
@@ -168,9 +169,7 @@ class Ratings:
             name = canonical(raw)
             if not self.rule.accepts(name):
                 return -1  # not remembered: there may be millions of different ones
-            if name not in self.names:
-                self.names.append(name)
-            self._codes[raw] = self.names.index(name)
+            self._codes[raw] = self.names.setdefault(name, len(self.names))
             if len(self.names) > _MAX_RATINGS:
                 raise CorpusError(
                     f"more than {_MAX_RATINGS} different ratings", where=self.where, remedy="is --label-column right?"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 from tenor.errors import UsageError
+from tenor.preparation.characters import lower_case
 
 ENGLISH = """
 a about above after again against ain all am an and any are aren aren't as at be because been before being below between
@@ -19,13 +21,13 @@ why will with won won't wouldn wouldn't y you you'd you'll you're you've your yo
 
 
 def read_stopwords(name: str | None) -> tuple[str, ...]:
-    """The words of `english`, or of a file with one a line; sorted, in lower case."""
+    """The words of `english`, or of a file with one a line; sorted, spelt as the tokeniser spells them."""
     if not name:
         return ()
     if name == "english":
         return tuple(sorted(ENGLISH))
     try:
-        words = Path(name).read_text("utf-8").lower().split()
+        words = lower_case(unicodedata.normalize("NFC", Path(name).read_text("utf-8"))).split()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"--stopwords cannot be read: {error}", where=name, remedy="say english, or name a text file"
