@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from preparation.reference import reference_tokens
 
+from tenor.cli.demo import find_reviews
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
 from tenor.preparation.words import unpack
 
@@ -101,3 +105,11 @@ TEXT = st.one_of(
 @given(st.lists(TEXT, max_size=8), st.sampled_from(["words", "letters"]), st.booleans())
 def test_equals_the_reference(texts: list[str], clean: str, marks: bool) -> None:
     assert tokens(texts, clean=clean, marks=marks) == [reference_tokens(text, clean, marks) for text in texts]
+
+
+def test_equals_the_reference_on_real_reviews() -> None:
+    with find_reviews().open(encoding="utf-8", newline="") as file:
+        texts = [" ".join(row) for row in itertools.islice(csv.reader(file), 0, None, 40)]
+    assert len(texts) > 800 and any("<br" in text for text in texts) and not all(map(str.isascii, texts))
+    for options in ({}, {"clean": "letters"}, {"marks": False}):
+        assert tokens(texts, **options) == [reference_tokens(text, **options) for text in texts]
