@@ -11,7 +11,9 @@ import pytest
 from helpers.corpora import WRITERS, Review, make_reviews, write_csv, write_fasttext, write_json_lines
 from preparation.reference import reference_tokens
 
+from tenor.corpus import blocks
 from tenor.errors import CorpusError, StoreError, UsageError
+from tenor.preparation import mapping
 from tenor.preparation.encode import Encoder
 from tenor.preparation.job import prepare
 from tenor.preparation.labelled import read_labelled
@@ -20,6 +22,7 @@ from tenor.preparation.vocabulary import Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import open_split
 
+numbers = mapping.slice_numbers
 ONE = PrepareSettings(workers=1)
 ALL = PrepareSettings(workers=1, valid_share=0.0, test_share=0.0)
 
@@ -95,6 +98,21 @@ def test_any_number_of_workers_and_files_gives_the_same_bytes(tmp_path: Path) ->
         files = [tmp_path / "b.csv", *write_parts(tmp_path / str(workers), reviews[:170], workers)]
         prepare(files, tmp_path / f"out{workers}", PrepareSettings(workers=workers))
         assert hashes(tmp_path / "one") == hashes(tmp_path / f"out{workers}")
+
+
+def test_a_packed_file_larger_than_memory_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reviews = [*make_reviews(400), *make_reviews(300), Review("…", 5), Review("so so", 3)]
+    plain, packed = (write_json_lines(tmp_path / name, reviews) for name in ("r.jsonl", "r.jsonl.gz"))
+    expected = prepare([plain], tmp_path / "plain", ONE)
+    monkeypatch.setattr(mapping, "HELD", 2000)
+    monkeypatch.setattr(blocks, "BLOCK", 4096)
+    put_aside = []
+    monkeypatch.setattr(mapping, "slice_numbers", lambda mapped: put_aside.append(found := numbers(mapped)) or found)
+    result = prepare([packed], tmp_path / "packed", ONE)
+    assert len(put_aside[0]) > 5, "one slice held all: the test shows nothing"
+    assert hashes(tmp_path / "packed") == hashes(tmp_path / "plain")
+    assert (result.rows_read, result.duplicates, result.rejected) == (702, 300, {"empty": 1})
+    assert expected.manifest_sha256 == result.manifest_sha256
 
 
 def test_words_are_numbered_by_falling_frequency_over_training_rows(tmp_path: Path) -> None:

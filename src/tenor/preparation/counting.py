@@ -1,4 +1,4 @@
-"""The vocabulary by distributed counting: each piece counts its words, each part of the words adds them up."""
+"""The vocabulary by distributed counting: each slice of the rows counts its words, each part of the words adds up."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tenor.preparation.words import WordTable, pick, unpack, word_hashes
 from tenor.preparation.workfolder import finished, load, making, part_path, save, save_meta
 from tenor.store.manifest import SPLITS
 
-COUNT_STAGE = "tenor.preparation.counting:count_piece"
+COUNT_STAGE = "tenor.preparation.counting:count_slice"
 MERGE_STAGE = "tenor.preparation.counting:merge_part"
-TRANSLATE_STAGE = "tenor.preparation.counting:translate_piece"
+TRANSLATE_STAGE = "tenor.preparation.counting:translate_slice"
 
 
-def count_piece(task: dict[str, Any]) -> dict[str, Any]:
-    """Count the words of one piece over its kept training rows; words are left sorted by hash."""
+def count_slice(task: dict[str, Any]) -> dict[str, Any]:
+    """Count the words of one slice over its kept training rows; words are left sorted by hash."""
     path = part_path(task["work"], "counts", task["number"])
     if (known := finished(path)) is not None:
         return known
-    piece = load(part_path(task["work"], mapping.FOLDER, task["number"]))
-    words, starts = piece["words"], piece["word_starts"]
+    mapped = load(part_path(task["work"], mapping.FOLDER, task["number"]))
+    words, starts = mapped["words"], mapped["word_starts"]
     counts = np.zeros(len(starts) - 1, np.int64)
     chosen = _flags(task) == SPLITS.index("train")
-    count_rows(piece["ids"], piece["starts"], piece["lengths"], chosen, counts)
+    count_rows(mapped["ids"], mapped["starts"], mapped["lengths"], chosen, counts)
     hashes = word_hashes(words, starts)
     order = np.argsort(hashes)
     order = order[counts[order] > 0]
@@ -39,11 +39,11 @@ def count_piece(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flags(task: dict[str, Any]) -> npt.NDArray[np.uint8]:
-    """What became of each row of the piece, from the parts that decided it."""
+    """What became of each row of the slice, from the parts that decided it."""
     flags = []
     for part in range(task["parts"]):
         rows = load(part_path(task["work"], dedupe.FOLDER, part))
-        first, last = rows["bounds"][task["number"] : task["number"] + 2]
+        first, last = rows["bounds"][task["place"] : task["place"] + 2]
         flags.append(rows["flags"][first:last])
     return np.concatenate(flags)
 
@@ -54,12 +54,12 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
     if (known := finished(path)) is not None:
         return known
     table, totals = WordTable(), np.zeros(0, np.int64)
-    for piece in range(task["pieces"]):
-        packed, starts, counts = _slice(task, piece)
+    for number in task["slices"]:
+        packed, starts, counts = _slice(task, number)
         ids = table.add(packed, starts)
         if len(table) > len(totals):
             totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
-        totals[ids] += counts  # a piece names each word once
+        totals[ids] += counts  # a slice names each word once
     counts = totals[: len(table)]
     chosen = _frequent(counts, task["top"])
     if len(chosen) > task["top"]:
@@ -72,17 +72,17 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slice(
-    task: dict[str, Any], piece: int
+    task: dict[str, Any], number: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The piece's words of this part, packed, and their counts."""
-    counted = load(part_path(task["work"], "counts", piece))
+    """A slice's words of this part, packed, and their counts."""
+    counted = load(part_path(task["work"], "counts", number))
     hashes, bits = counted["hashes"], task["bits"]
     low = task["number"] << (64 - bits)
     high = ((task["number"] + 1) << (64 - bits)) - 1
     first = int(np.searchsorted(hashes, np.uint64(low), "left"))
     last = int(np.searchsorted(hashes, np.uint64(high), "right"))
     order = counted["order"][first:last]
-    mapped = load(part_path(task["work"], mapping.FOLDER, piece))
+    mapped = load(part_path(task["work"], mapping.FOLDER, number))
     return *pick(mapped["words"], mapped["word_starts"], order), counted["counts"][first:last]
 
 
@@ -117,13 +117,13 @@ def _vocabulary(work: str, sha256: str) -> Vocabulary:
     return vocabulary
 
 
-def translate_piece(task: dict[str, Any]) -> dict[str, Any]:
-    """The table from a piece's own word ids to those of the vocabulary."""
+def translate_slice(task: dict[str, Any]) -> dict[str, Any]:
+    """The table from a slice's own word ids to those of the vocabulary."""
     path = part_path(task["work"], "tables", task["number"])
     if (known := finished(path)) is not None:
         return known
     vocabulary = _vocabulary(task["work"], task["vocab_sha256"])
-    piece = load(part_path(task["work"], mapping.FOLDER, task["number"]))
+    mapped = load(part_path(task["work"], mapping.FOLDER, task["number"]))
     with making(path) as folder:
-        save(folder, table=vocabulary.look_up(piece["words"], piece["word_starts"]))
+        save(folder, table=vocabulary.look_up(mapped["words"], mapped["word_starts"]))
         return save_meta(folder, {})

@@ -23,14 +23,14 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass
 class Rows:
-    """The part's rows from every piece, piece by piece."""
+    """The part's rows from every slice, slice by slice."""
 
     hashes: U64  # (rows, 2)
     ratings: I64  # rank among all ratings
-    pieces: npt.NDArray[np.int32]
-    starts: I64  # of the tokens, in the piece's
+    slices: npt.NDArray[np.int32]  # the folder each is in
+    starts: I64  # of the tokens, in the slice's
     lengths: npt.NDArray[np.int32]
-    bounds: I64  # where each piece's rows start
+    bounds: I64  # where each slice's rows start
 
 
 def run(task: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
         save(
             folder,
             hashes=rows.hashes[kept, 0],
-            pieces=rows.pieces[kept],
+            slices=rows.slices[kept],
             starts=rows.starts[kept],
             lengths=rows.lengths[kept],
             labels=labels,
@@ -64,11 +64,11 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def gather(task: dict[str, Any]) -> Rows:
-    """This part's rows of every piece."""
+    """This part's rows of every slice."""
     rank_of = {rating: rank for rank, rating in enumerate(task["ratings"])}
-    hashes, ratings, pieces, starts, lengths = [], [], [], [], []
-    for piece in range(task["pieces"]):
-        folder = part_path(task["work"], mapping.FOLDER, piece)
+    hashes, ratings, slices, starts, lengths = [], [], [], [], []
+    for number in task["slices"]:
+        folder = part_path(task["work"], mapping.FOLDER, number)
         mapped = load(folder)
         mine = slice(*mapped["bounds"][task["number"] : task["number"] + 2].tolist())
         names = (finished(folder) or {})["ratings"]
@@ -77,12 +77,12 @@ def gather(task: dict[str, Any]) -> Rows:
         ratings.append(ranks[mapped["codes"][mine]])
         starts.append(mapped["starts"][mine])
         lengths.append(mapped["lengths"][mine])
-        pieces.append(np.full(len(starts[-1]), piece, np.int32))
+        slices.append(np.full(len(starts[-1]), number, np.int32))
     first = np.concatenate([[0], np.cumsum([len(part) for part in starts])])
     return Rows(
         np.concatenate(hashes),
         np.concatenate(ratings),
-        np.concatenate(pieces),
+        np.concatenate(slices),
         np.concatenate(starts),
         np.concatenate(lengths),
         first,

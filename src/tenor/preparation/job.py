@@ -141,6 +141,7 @@ class Job:
         self.work, self.sources, self.settings, self.engine, self.progress = work, sources, settings, engine, progress
         self.tokeniser, self.borrowed = tokeniser, borrowed
         self.seconds: dict[str, float] = {}  # of each stage, by its title
+        self.slices: list[int] = []  # the folders that hold the pieces' rows
         self.pieces = plan(sources)
         raw = sum(source.size * (4 if source.kind.compression else 1) for source in sources)
         self.bits = max(0, (-(-raw // _PART_BYTES) - 1).bit_length())
@@ -155,6 +156,7 @@ class Job:
         ratings = sorted({name for piece in mapped for name in piece["ratings"]}, key=rank)
         seen = ((piece.source.kind.format, told["ratings"]) for piece, told in zip(self.pieces, mapped, strict=True))
         self.rule = settle_rule(self.rule, self.settings, seen)
+        self.slices = mapping.slice_numbers(mapped)
         parts = self._dedupe(ratings)
         check_classes(parts, self.rule, ratings)
         vocabulary = self._vocabulary()
@@ -185,13 +187,14 @@ class Job:
             "max_length": self.settings.max_length,
             "tokeniser": self.tokeniser,
             "rule": self.rule.as_dict(),
+            "stride": len(self.pieces),
         }
         tasks = [{**shared, "piece": piece.as_dict()} for piece in self.pieces]
         return self._stage("reading", mapping.STAGE, tasks, [piece.size for piece in self.pieces])
 
     def _dedupe(self, ratings: list[str]) -> list[Task]:
         shared = {
-            "pieces": len(self.pieces),
+            "slices": self.slices,
             "dedupe": self.settings.dedupe,
             "rule": self.rule.as_dict(),
             "ratings": ratings,
@@ -208,16 +211,18 @@ class Job:
                 vocabulary.save(temporary / "vocab.json")
                 save_meta(temporary, {})
         vocabulary = Vocabulary.load(folder / "vocab.json")
-        task = {"vocab_sha256": vocabulary.sha256}
-        self._stage("numbering words", counting.TRANSLATE_STAGE, [task] * len(self.pieces))
+        tasks = [{"number": number, "vocab_sha256": vocabulary.sha256} for number in self.slices]
+        self._stage("numbering words", counting.TRANSLATE_STAGE, tasks)
         return vocabulary
 
     def _count(self) -> Vocabulary:
-        counted = self._stage("counting words", counting.COUNT_STAGE, [{"parts": 1 << self.bits}] * len(self.pieces))
+        parts = 1 << self.bits
+        tasks = [{"number": number, "place": i, "parts": parts} for i, number in enumerate(self.slices)]
+        counted = self._stage("counting words", counting.COUNT_STAGE, tasks)
         size = sum(piece["word_bytes"] for piece in counted)
         bits = max(_WORD_BITS, (-(-size // _WORD_BYTES) - 1).bit_length())
         top = self.settings.vocab_size - FIRST_WORD
-        task = {"bits": bits, "pieces": len(self.pieces), "top": top}
+        task = {"bits": bits, "slices": self.slices, "top": top}
         self._stage("merging counts", counting.MERGE_STAGE, [task] * (1 << bits))
         return counting.collect(str(self.work), 1 << bits, top)
 

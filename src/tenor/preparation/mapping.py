@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,38 +24,47 @@ from tenor.store.shard import token_type
 STAGE = "tenor.preparation.mapping:run"
 FOLDER = "pieces"
 REJECTS = "rejects.jsonl"
+HELD = 24 << 20  # tokens of a slice: more than any piece of a plain file has
+_ROW = 8  # what a row costs beside its tokens, in tokens
 _MAX_RATINGS = 60_000
 
 
 def run(task: dict[str, Any]) -> dict[str, Any]:
-    """Read, clean and tokenise one piece; what it found is kept under pieces/NUMBER."""
+    """Read, clean and tokenise one piece; what it found is kept under pieces/NUMBER.
+
+    A packed file is one piece however large. What would take too much memory goes into further slices, numbered
+    NUMBER + k · `stride`; the first slice is written last, and then the piece is done.
+    """
     path = part_path(task["work"], FOLDER, task["number"])
     if (known := finished(path)) is not None:
         return known
     mapper = Mapper(task)
     for batch in read_piece(Piece.from_dict(task["piece"])):
         mapper.add(batch)
+        if mapper.rows.held > HELD:
+            mapper.put_aside()
     with making(path) as folder:
         return mapper.write(folder)
+
+
+def slice_numbers(mapped: Sequence[dict[str, Any]]) -> list[int]:
+    """The folders under pieces/ that hold rows, from what the pieces' tasks gave back."""
+    return [number + k * len(mapped) for number, piece in enumerate(mapped) for k in range(piece["slices"])]
 
 
 class Mapper:
     """Gathers what one piece gives."""
 
     def __init__(self, task: dict[str, Any]) -> None:
-        self.number = task["number"]
-        self.bits = task["bits"]
-        self.max_length = task["max_length"]
-        self.tokeniser = Tokeniser.counting(TokeniserSettings.from_dict(task["tokeniser"]))
-        self.ratings = Ratings(LabelRule.from_dict(task["rule"]), Piece.from_dict(task["piece"]).source.path)
+        self.task = task
+        piece = Piece.from_dict(task["piece"])
+        self.ratings = Ratings(LabelRule.from_dict(task["rule"]), piece.source.path)
         self.rejects = Rejects()
-        self.size = Piece.from_dict(task["piece"]).size
+        self.size = piece.size
         self.read = 0
         self.lines = 0
-        self.ids: list[npt.NDArray[Any]] = []  # as narrow as the words known by then allow
-        self.lengths: list[npt.NDArray[np.int32]] = []
-        self.hashes: list[npt.NDArray[np.uint64]] = []
-        self.codes: list[npt.NDArray[np.uint16]] = []
+        self.slices = 1
+        self.rows = Slice(task)
 
     def add(self, batch: Batch) -> None:
         self.read += batch.rows.num_rows + len(batch.rejects)
@@ -64,12 +73,57 @@ class Mapper:
         if not batch.rows.num_rows:
             return
         text, rating, lines = batch.rows.columns
-        tokens = self.tokeniser(text, self.max_length)
         codes, good = self.ratings.codes(rating)
-        full = tokens.lengths > 0
+        full = self.rows.add(text, codes, good)
         if not (good.all() and full.all()):
             self._refuse(lines, ~good, "bad rating")
             self._refuse(lines, good & ~full, "empty")
+
+    def _refuse(self, lines: pa.Array, bad: npt.NDArray[np.bool_], reason: str) -> None:
+        self.rejects.add(Reject(line, reason) for line in lines.filter(pa.array(bad)).to_pylist())
+
+    def put_aside(self) -> None:
+        """Write what is held as a further slice, and hold nothing."""
+        number = self.task["number"] + self.slices * self.task["stride"]
+        with making(part_path(self.task["work"], FOLDER, number)) as folder:
+            self.rows.write(folder)
+            save_meta(folder, {"ratings": list(self.ratings.names)})
+        self.slices += 1
+        self.rows = Slice(self.task)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        self.rows.write(folder)
+        self.rejects.write(folder / REJECTS)
+        return save_meta(
+            folder,
+            {
+                "slices": self.slices,
+                "read": self.read,
+                "lines": self.lines,
+                "bytes": self.size,
+                "rejected": self.rejects.counts(),
+                "ratings": list(self.ratings.names),
+            },
+        )
+
+
+class Slice:
+    """Rows in memory, with a numbering of words of their own."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self.bits = task["bits"]
+        self.max_length = task["max_length"]
+        self.tokeniser = Tokeniser.counting(TokeniserSettings.from_dict(task["tokeniser"]))
+        self.held = 0  # tokens, and what a row costs beside them
+        self.ids: list[npt.NDArray[Any]] = []  # as narrow as the words known by then allow
+        self.lengths: list[npt.NDArray[np.int32]] = []
+        self.hashes: list[npt.NDArray[np.uint64]] = []
+        self.codes: list[npt.NDArray[np.uint16]] = []
+
+    def add(self, texts: pa.Array, codes: npt.NDArray[np.uint16], good: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Take in the good rows that have words; which rows have any."""
+        tokens = self.tokeniser(texts, self.max_length)
+        full = tokens.lengths > 0
         kept = good & full
         # Tokens of refused rows go too; a row without tokens has none to go.
         ids = tokens.ids if good.all() else tokens.ids[np.repeat(good, tokens.lengths)]
@@ -77,11 +131,10 @@ class Mapper:
         self.lengths.append(tokens.lengths[kept])
         self.hashes.append(tokens.hashes[kept])
         self.codes.append(codes[kept])
+        self.held += len(ids) + _ROW * len(codes)
+        return full
 
-    def _refuse(self, lines: pa.Array, bad: npt.NDArray[np.bool_], reason: str) -> None:
-        self.rejects.add(Reject(line, reason) for line in lines.filter(pa.array(bad)).to_pylist())
-
-    def write(self, folder: Path) -> dict[str, Any]:
+    def write(self, folder: Path) -> None:
         lengths, codes = _join(self.lengths, np.int32), _join(self.codes, np.uint16)
         hashes = np.concatenate(self.hashes) if self.hashes else np.empty((0, 2), np.uint64)
         order, bounds = _by_part(hashes[:, 0], self.bits)
@@ -98,19 +151,6 @@ class Mapper:
             bounds=bounds,
             words=words,
             word_starts=word_starts,
-        )
-        self.rejects.write(folder / REJECTS)
-        return save_meta(
-            folder,
-            {
-                "read": self.read,
-                "lines": self.lines,
-                "bytes": self.size,
-                "rejected": self.rejects.counts(),
-                "ratings": list(self.ratings.names),
-                "word_bytes": len(words),
-                "tokens": len(grouped),
-            },
         )
 
     def _group(self, lengths: npt.NDArray[np.int32], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

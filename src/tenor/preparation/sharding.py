@@ -34,10 +34,10 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     lengths = rows["lengths"].astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     tokens = np.empty(offsets[-1], token_type(task["vocab_size"]))
-    for piece in np.unique(rows["pieces"]):
-        mine = np.flatnonzero(rows["pieces"] == piece)
-        ids = load(part_path(task["work"], mapping.FOLDER, int(piece)))["ids"]
-        table = load(part_path(task["work"], "tables", int(piece)))["table"]
+    for number in np.unique(rows["slices"]).tolist():
+        mine = np.flatnonzero(rows["slices"] == number)
+        ids = load(part_path(task["work"], mapping.FOLDER, number))["ids"]
+        table = load(part_path(task["work"], "tables", number))["table"]
         translate_rows(ids, table.astype(tokens.dtype), rows["starts"][mine], lengths[mine], offsets[mine], tokens)
     with making(path) as folder:
         info = write_shard(folder, Path(task["file"]).name, Shard(tokens, offsets, rows["labels"]))
@@ -46,7 +46,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
 def _rows(task: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """The kept rows of the split whose hashes fall into the shard's range."""
-    names = ("pieces", "starts", "lengths", "labels")
+    names = ("slices", "starts", "lengths", "labels")
     found: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in names}
     for part in task["parts"]:
         rows = load(part_path(task["work"], dedupe.FOLDER, part))
