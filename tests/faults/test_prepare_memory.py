@@ -92,3 +92,13 @@ def test_two_gigabytes_cost_what_two_hundred_megabytes_cost(tmp_path: Path) -> N
         assert peak < LIMIT
         costs.append(seconds / made.bytes)
     assert costs[1] < 1.15 * costs[0]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_a_packed_gigabyte(tmp_path: Path) -> None:
+    made = generate(tmp_path / "r.jsonl", GenerateSettings(rows=2_100_000, seed=3))
+    subprocess.run(["gzip", "-1", str(tmp_path / "r.jsonl")], check=True)
+    peak, result, _ = _peak(str(tmp_path / "r.jsonl.gz"), "--out", str(tmp_path / "out"), "--workers", "1")
+    assert made.bytes > 900 << 20 and result["rows_read"] == 2_100_000
+    assert peak < LIMIT // 2
