@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +19,7 @@ from preparation.test_prepare import hashes
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
 from tenor.engines.settings import EngineSettings
-from tenor.errors import CorpusError, WorkerError
+from tenor.errors import CorpusError, Stopped, WorkerError
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
 
@@ -23,6 +29,9 @@ def check_engine(name: str, folder: Path) -> None:
     try:
         for check in (_order, _nothing, _told_errors, _system_errors, _crashes):
             check(engine)
+        for number, check_in in enumerate((_heard_at_once, _error_at_once, _signal_at_once)):
+            (folder / str(number)).mkdir()
+            check_in(engine, folder / str(number))
         _lost_workers(engine, folder / "deaths")
         _same_bytes(name, folder / "prepared")
     finally:
@@ -33,7 +42,7 @@ def _order(engine: Engine) -> None:
     heard: list[dict[str, Any]] = []
     results = engine.run("contracts.stages:square", [{"value": n} for n in range(25)], heard.append)
     assert [result["square"] for result in results] == [n * n for n in range(25)]
-    assert len(heard) == 25
+    assert sorted(result["square"] for result in heard) == [n * n for n in range(25)]
 
 
 def _nothing(engine: Engine) -> None:
@@ -57,6 +66,46 @@ def _crashes(engine: Engine) -> None:
     with pytest.raises(expected, match="a fault of ours"):
         engine.run("contracts.stages:crash", [{}, {}], lambda result: None)
     _order(engine)  # it is still good for work
+
+
+def _heard_at_once(engine: Engine, folder: Path) -> None:
+    """The second task ends when the first one's result was heard."""
+    (folder / "0").touch()
+    tasks = [{"go": str(folder / name), "late": str(folder / "late")} for name in ("0", "1")]
+    results = engine.run("contracts.stages:linger", tasks, lambda result: (folder / "1").touch())
+    assert results == [{"waited": True}] * 2
+
+
+def _error_at_once(engine: Engine, folder: Path) -> None:
+    with _left_at_once(engine, folder) as tasks, pytest.raises(CorpusError):
+        engine.run("contracts.stages:refuse_or_linger", tasks, lambda result: None)
+
+
+def _signal_at_once(engine: Engine, folder: Path) -> None:
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    timer = threading.Timer(1, os.kill, (os.getpid(), signal.SIGTERM))
+    try:
+        with _left_at_once(engine, folder) as tasks, pytest.raises(Stopped):
+            timer.start()
+            engine.run("contracts.stages:linger", tasks, lambda result: None)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _left_at_once(engine: Engine, folder: Path) -> Iterator[list[dict[str, Any]]]:
+    """Four tasks of half a minute: the engine leaves long before they would be done, and they leave with it."""
+    paths = {"go": str(folder / "go"), "late": str(folder / "late")}
+    began = time.monotonic()
+    yield [{"number": number, **paths} for number in range(4)]
+    assert time.monotonic() - began < 15
+    (folder / "go").touch()
+    time.sleep(0.5)
+    assert engine.name == "dask" or not (folder / "late").exists()  # Dask cannot end a task that has begun
 
 
 def _lost_workers(engine: Engine, folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,16 @@ def die_often(task: dict[str, Any]) -> dict[str, Any]:
         (folder / str(len(list(folder.iterdir())))).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return {"value": task["value"]}
+
+
+def linger(task: dict[str, Any]) -> dict[str, Any]:
+    """Wait for the file `go`, half a minute at most, and leave the file `late`."""
+    until = time.monotonic() + 30
+    while not Path(task["go"]).exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    Path(task["late"]).touch()
+    return {"waited": time.monotonic() < until}
+
+
+def refuse_or_linger(task: dict[str, Any]) -> dict[str, Any]:
+    return refuse(task) if task["number"] == 0 else linger(task)

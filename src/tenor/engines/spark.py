@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import os
 import sys
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,9 @@ from tenor.errors import MissingExtra, WorkerError
 
 _LOOPBACK = "127.0.0.1"
 _POLL_SECONDS = 0.2
+_LEAVE_SECONDS = 20.0  # that tasks of a cancelled job get to end; Spark kills their workers after 2 or so
+
+_Heard = list[tuple[int, Task]]  # a task's number and its reply
 
 
 class SparkEngine:
@@ -40,42 +44,37 @@ class SparkEngine:
     def run(self, stage: str, tasks: Sequence[Task], done: Done) -> list[Task]:
         if not tasks:
             return []
-        group = uuid.uuid4().hex
+        group, heard = uuid.uuid4().hex, _Heard()
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            job = pool.submit(self._collect, group, stage, list(tasks))
-            told = 0
-            while not job.done():
-                concurrent.futures.wait([job], timeout=_POLL_SECONDS)
-                for _ in range(self._finished(group) - told):
-                    done({})
-                    told += 1
-        replies = self._replies(job)
-        results = [unwrap(reply) for reply in replies]
-        for _ in range(len(tasks) - told):
-            done({})
-        return results
+            job = pool.submit(self._work, group, stage, tasks, heard)
+            try:
+                return _listen(job, heard, len(tasks), done)
+            finally:
+                self._cancel(job, group)
 
-    def _collect(self, group: str, stage: str, tasks: list[Task]) -> list[Task]:
+    def _work(self, group: str, stage: str, tasks: Sequence[Task], heard: _Heard) -> None:
         self._context.setJobGroup(group, stage)
-        replies: list[Task] = self._context.parallelize(tasks, len(tasks)).map(_Work(stage)).collect()
-        return replies
+        replies = self._context.accumulator(heard, _Gathering())
+        self._context.parallelize(list(enumerate(tasks)), len(tasks)).foreach(_Work(stage, replies))
 
-    def _replies(self, job: concurrent.futures.Future[list[Task]]) -> list[Task]:
-        try:
-            return job.result()
-        except Exception as error:  # py4j's own errors, whatever they are
-            told = " ".join(str(error).split())[:300]
-            raise WorkerError(f"Spark gave the job up: {told}", remedy="look at the executors' logs") from error
+    def _cancel(self, job: concurrent.futures.Future[None], group: str) -> None:
+        """End a job that nobody listens to any more, and see its tasks out: they write files."""
+        if job.done():
+            return
+        with contextlib.suppress(Exception):  # Java may have had the signal too; then the job ends with it
+            while not job.done():  # it may be about to start, so once is not enough
+                self._context.cancelJobGroup(group)
+                concurrent.futures.wait([job], timeout=_POLL_SECONDS)
+            until = time.monotonic() + _LEAVE_SECONDS
+            while self._busy(group) and time.monotonic() < until:
+                time.sleep(_POLL_SECONDS)
 
-    def _finished(self, group: str) -> int:
-        """How many tasks of the group are done, from Spark's own tracker."""
-        tracker, count = self._context.statusTracker(), 0
-        for job in tracker.getJobIdsForGroup(group):
-            info = tracker.getJobInfo(job)
-            for stage in info.stageIds if info else ():
-                found = tracker.getStageInfo(stage)
-                count += found.numCompletedTasks if found else 0
-        return count
+    def _busy(self, group: str) -> bool:
+        """Whether a task of the group is at work, from Spark's own tracker."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(stage) for info in jobs if info for stage in info.stageIds]
+        return any(stage.numActiveTasks for stage in stages if stage)
 
     def close(self) -> None:
         """End the session and its Java process, unless they were there before us."""
@@ -85,7 +84,8 @@ class SparkEngine:
 
     def _stop(self) -> None:
         gateway = self._context._gateway
-        self._session.stop()
+        with contextlib.suppress(Exception):  # Java may be gone already
+            self._session.stop()
         gateway.shutdown()
         process = getattr(gateway, "proc", None)
         if process is not None:
@@ -94,14 +94,43 @@ class SparkEngine:
         type(self._context)._gateway = type(self._context)._jvm = None
 
 
+def _listen(job: concurrent.futures.Future[None], heard: _Heard, count: int, done: Done) -> list[Task]:
+    """Pass on what is heard until the job ends. No call to Java is made here: a signal would cut it in two."""
+    results: dict[int, Task] = {}
+    ended, told = False, 0
+    while not ended:
+        ended = bool(concurrent.futures.wait([job], timeout=_POLL_SECONDS).done)
+        for number, reply in heard[told:]:
+            results[number] = unwrap(reply)
+            done(results[number])
+            told += 1
+    error = job.exception()  # one of py4j's own, whatever it is
+    if error is not None or len(results) < count:
+        why = " ".join(str(error or "answers were lost").split())[:300]
+        raise WorkerError(f"Spark gave the job up: {why}", remedy="look at the executors' logs") from error
+    return [results[number] for number in range(count)]
+
+
+class _Gathering:
+    """How Spark adds up replies: each task's come to the driver when it has ended well, and once."""
+
+    def zero(self, value: _Heard) -> _Heard:
+        return []
+
+    def addInPlace(self, value: _Heard, more: _Heard) -> _Heard:  # noqa: N802 - Spark's name
+        value += more
+        return value
+
+
 class _Work:
     """A task's function as Spark sends it: a name, not code."""
 
-    def __init__(self, stage: str) -> None:
-        self.stage = stage
+    def __init__(self, stage: str, replies: Any) -> None:
+        self.stage, self.replies = stage, replies
 
-    def __call__(self, task: Task) -> Task:
-        return answer(self.stage, task)
+    def __call__(self, numbered: tuple[int, Task]) -> None:
+        number, task = numbered
+        self.replies.add([(number, answer(self.stage, task))])
 
 
 def _build(builder: Any, settings: EngineSettings) -> Any:
@@ -111,6 +140,7 @@ def _build(builder: Any, settings: EngineSettings) -> Any:
         "spark.executorEnv.PYTHONPATH": path,
         "spark.ui.showConsoleProgress": "false",
         "spark.python.worker.reuse": "true",
+        "spark.python.task.killTimeout": "100ms",
     }
     if not settings.cluster:
         # Everything on loopback: Spark would bind to the machine's own name.
