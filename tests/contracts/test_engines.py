@@ -47,6 +47,11 @@ def test_contract(name: str, tmp_path: Path) -> None:
     _run("contracts.engine_checks", name, tmp_path)
 
 
+@pytest.mark.skipif(bool(_missing("spark")), reason=_missing("spark"))
+def test_a_local_spark_master_stays_on_loopback() -> None:
+    _run("contracts.loopback_checks", "spark", "local[1,4]")
+
+
 def _run(module: str, *args: str | Path) -> None:
     environment = child_environment(PYTHONPATH=os.pathsep.join(sys.path))
     done = subprocess.run(

@@ -142,7 +142,7 @@ def _build(builder: Any, settings: EngineSettings) -> Any:
         "spark.python.worker.reuse": "true",
         "spark.python.task.killTimeout": "100ms",
     }
-    if not settings.cluster:
+    if (settings.cluster or "local").startswith("local"):
         # Everything on loopback: Spark would bind to the machine's own name.
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
         options |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
