@@ -86,7 +86,7 @@ def _cut_groups(source: Source, size: int) -> list[Piece]:
 def read_piece(piece: Piece) -> Iterator[Batch]:
     """The batches of one piece."""
     source = piece.source
-    with open_unpacked(source.path, source.kind.compression) as stream:
+    with open_unpacked(source.path, source.kind.compression, source.folder) as stream:
         if source.kind.format == "fasttext":
             yield from fasttext.read(stream, piece.start, piece.end)
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tenor.corpus import delimited, jsonlines, parquet
@@ -28,6 +29,7 @@ class Source:
     body: int = 0  # where the first record starts
     groups: tuple[int, ...] = ()  # bytes of each row group of a Parquet file
     stamp: str = ""  # tells whether the file is still the same
+    folder: str = field(default_factory=os.getcwd)  # where a relative path starts, for workers that stand elsewhere
 
 
 def find_sources(inputs: Sequence[str | Path], wanted: Wanted) -> list[Source]:

@@ -47,15 +47,15 @@ def stamp(path: str) -> tuple[int, int | str]:
 
 
 @contextlib.contextmanager
-def open_raw(path: str) -> Iterator[BinaryIO]:
-    """The bytes as they lie there."""
+def open_raw(path: str, folder: str = "") -> Iterator[BinaryIO]:
+    """The bytes as they lie there; `folder` is where a relative path starts, if not here."""
     try:
         if is_url(path):
             system, name = filesystem(path)
             with system.open(name, "rb") as remote:
                 yield cast(BinaryIO, remote)
             return
-        with Path(path).open("rb") as raw:
+        with Path(folder, path).open("rb") as raw:
             yield cast(BinaryIO, raw)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         why = error.strerror or type(error).__name__
@@ -63,9 +63,9 @@ def open_raw(path: str) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def open_unpacked(path: str, compression: str) -> Iterator[BinaryIO]:
+def open_unpacked(path: str, compression: str, folder: str = "") -> Iterator[BinaryIO]:
     """The unpacked bytes. Damage found while reading raises CorpusError."""
-    with open_raw(path) as raw:
+    with open_raw(path, folder) as raw:
         if not compression:
             yield raw
             return

@@ -50,12 +50,13 @@ def text_source(path: str, text_column: str | None = None) -> Source:
 
 def read_piece_texts(piece: Piece) -> Iterator[pa.Array]:
     """The texts of one piece of a source made by `text_source`."""
-    if piece.source.kind.format == "text":
-        with open_unpacked(piece.source.path, piece.source.kind.compression) as stream:
-            yield from _plain(stream, piece.source.path)
+    source = piece.source
+    if source.kind.format == "text":
+        with open_unpacked(source.path, source.kind.compression, source.folder) as stream:
+            yield from _plain(stream, source.path)
         return
     for batch in read_piece(piece):
-        yield _texts(batch, piece.source.path)
+        yield _texts(batch, source.path)
 
 
 def _texts(batch: Batch, where: str) -> pa.Array:
