@@ -60,13 +60,40 @@ def test_whole_rows_are_placed_as_well_as_can_be(lengths: np.ndarray, some: list
         assert not is_free or costs.finish(tokens).max() <= best * (1 + 1e-6)
 
 
+def test_fewer_rows_than_workers_go_to_the_fast_ones() -> None:
+    costs = make_costs([0.0] * 3, [4e-5, 1e-5, 2e-5])
+    np.testing.assert_array_equal(place(np.array([60, 50], np.int32), costs), [0, 60, 50])
+
+
+def test_rows_without_a_token_are_placed_too() -> None:
+    np.testing.assert_array_equal(place(np.array([5, 0, 0], np.int32), make_costs([0.0] * 3, [1e-5] * 3)), [5, 1, 1])
+
+
 @given(rows, st.lists(st.integers(1, 2000), min_size=1, max_size=4))
 def test_caps_hold_or_are_refused(lengths: np.ndarray, caps: list[int]) -> None:
     costs = make_costs([0.0] * len(caps), [1e-5 * (i + 1) for i in range(len(caps))], [float(cap) for cap in caps])
     try:
         tokens = place(lengths, costs)
     except TrainingError:
-        assert sum(cap // int(lengths[0]) for cap in caps) < len(lengths)
+        assert not fits_by_trying(lengths, caps)
         return
-    for worker, cut in enumerate(split(lengths, tokens)):
-        assert tokens[worker] <= caps[worker] or cut.stop - cut.start == 1
+    assert (tokens <= caps).all()
+    assert sum(cut.stop - cut.start for cut in split(lengths, tokens)) == len(lengths)
+
+
+def fits_by_trying(lengths: np.ndarray, caps: list[int], at: int = 0) -> bool:
+    """Whether some way to cut the rows, empty slices among them, keeps within the caps."""
+    if at == len(lengths) or not caps:
+        return at == len(lengths)
+    most = min(len(lengths) - at, caps[0] // int(lengths[at]))
+    return any(fits_by_trying(lengths, caps[1:], at + own) for own in range(most + 1))
+
+
+def test_a_worker_whose_cap_holds_no_row_gets_none() -> None:
+    costs = make_costs([0.0] * 3, [1e-5] * 3, [49.0, 1000.0, 20.0])
+    lengths = np.array([50, 50, 30, 20], np.int32)
+    np.testing.assert_array_equal(place(lengths, costs), [0, 150, 20])
+    with pytest.raises(TrainingError, match="does not fit the workers' token caps"):
+        place(lengths, make_costs([0.0] * 3, [1e-5] * 3, [49.0, 100.0, 20.0]))
+    with pytest.raises(TrainingError, match="a row of 50 tokens passes every worker's cap"):
+        place(lengths, make_costs([0.0] * 2, [1e-5] * 2, [49.0, 5.0]))

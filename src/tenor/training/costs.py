@@ -56,11 +56,13 @@ def _budgets(fixed: Floats, per_token: Floats, caps: Floats, seconds: float) -> 
 def place(lengths: NDArray[np.int32], costs: Costs) -> Floats:
     """Cut a batch, sorted by falling length, into neighbouring slices of whole rows: each worker's padded tokens.
 
-    The smallest number of seconds in which all rows find a place. Every worker gets at least one row while there are
-    rows enough, so that none is starved and its speed goes on being seen; beyond that one row no worker passes its cap.
+    The smallest number of seconds in which all rows find a place. Where there are rows enough every worker gets at
+    least one, so that none is starved and its speed goes on being seen; but none gets a row that passes its cap.
     """
-    tokens, placed = _place(lengths, costs.fixed, costs.per_token, costs.caps)
+    tokens, placed = _place(np.maximum(lengths, 1), costs.fixed, costs.per_token, costs.caps)
     if placed < len(lengths):
+        if lengths[0] > costs.caps.max():
+            raise TrainingError(f"a row of {lengths[0]} tokens passes every worker's cap", remedy="raise --token-caps")
         raise TrainingError(
             f"a batch of {len(lengths)} rows of up to {lengths[0]} tokens does not fit the workers' token caps",
             remedy="raise --token-caps, or lower --batch-size",
@@ -71,33 +73,49 @@ def place(lengths: NDArray[np.int32], costs: Costs) -> Floats:
 @compiled
 def _place(lengths: NDArray[np.int32], fixed: Floats, per_token: Floats, caps: Floats) -> tuple[Floats, int]:
     """By bisection: each worker's padded tokens, and how many rows found a place."""
-    tokens = np.empty(len(fixed))
+    tokens, left = np.empty(len(fixed)), _left(lengths, caps)
     low, high = 0.0, np.max(fixed + per_token * lengths[0] * (len(lengths) + 1.0))
-    placed = _fill(lengths, fixed, per_token, caps, high, tokens)
+    placed = _fill(lengths, fixed, per_token, caps, left, high, tokens)
     if placed == len(lengths):
         for _ in range(40):
             middle = (low + high) / 2
-            if _fill(lengths, fixed, per_token, caps, middle, tokens) == len(lengths):
+            if _fill(lengths, fixed, per_token, caps, left, middle, tokens) == len(lengths):
                 high = middle
             else:
                 low = middle
-        _fill(lengths, fixed, per_token, caps, high, tokens)
+        _fill(lengths, fixed, per_token, caps, left, high, tokens)
     return tokens, placed
 
 
 @inlined
+def _left(lengths: NDArray[np.int32], caps: Floats) -> NDArray[np.int64]:
+    """The rows that each worker leaves for those behind it: one for each whose cap can hold it."""
+    rows, workers = len(lengths), len(caps)
+    left = np.zeros(workers, np.int64)
+    if rows >= workers:
+        for worker in range(workers - 1, 0, -1):
+            last = rows - 1 - left[worker]
+            left[worker - 1] = left[worker] + (1 if caps[worker] >= lengths[last] else 0)
+    return left
+
+
+@inlined
 def _fill(
-    lengths: NDArray[np.int32], fixed: Floats, per_token: Floats, caps: Floats, seconds: float, tokens: Floats
+    lengths: NDArray[np.int32],
+    fixed: Floats,
+    per_token: Floats,
+    caps: Floats,
+    left: NDArray[np.int64],
+    seconds: float,
+    tokens: Floats,
 ) -> int:
     """Fill the workers' time one after another, their padded tokens into `tokens`; how many rows found a place."""
     at, rows, workers = 0, len(lengths), len(fixed)
     for worker in range(workers):
         longest = lengths[min(at, rows - 1)]
         budget = min(max((seconds - fixed[worker]) / per_token[worker], 0.0), caps[worker])
-        others = workers - 1 - worker  # who must find one row each
-        own = min(max(1, int(budget / longest)), max(0, rows - others - at), rows - at)
-        if own == 0 and at < rows < workers:
-            own = 1  # fewer rows than workers: one each until they run out
+        least = 1 if rows >= workers and caps[worker] >= longest else 0
+        own = min(max(least, int(budget / longest)), rows - left[worker] - at)
         tokens[worker] = own * longest
         at += own
     return at
