@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.training import events, losses, run
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tenor.errors import UsageError
-from tenor.store.order import Order
+from tenor.store.order import Order, split
 from tenor.training.balance import Balance
 
 SLOW = {"workers": "2", "slowdown": "1:8", "batch_size": 128, "hidden": 48, "dropout": 0.0}
@@ -62,7 +64,8 @@ def test_a_checkpoint_of_another_number_of_workers_is_left_alone() -> None:
     for k in range(9):
         two.note(0, k, [3000.0, 3000.0], [0.1, 0.3])
     three.restore(two.state())
-    np.testing.assert_array_equal(three.shares(0, 20)[1], np.ones(3))
+    afresh = make_balance("steps:3", size=3)
+    np.testing.assert_array_equal(three.shares(0, 20)[1], afresh.shares(0, 20)[1])
 
 
 def test_a_decision_holds_from_the_next_batch_on() -> None:
@@ -95,6 +98,68 @@ def test_a_share_of_nothing_beside_caps_is_one_row() -> None:
     lengths = np.full(64, 10, np.int32)
     balance = Balance("off", Order(lengths, 64, 0), np.array([3.0, 1.0, 0.0]), np.full(3, 5000.0))
     np.testing.assert_allclose(balance.shares(0, 0)[1], [470, 160, 10], atol=10)
+
+
+def play(balance: Balance, slowness: list[float], steps: int = 40) -> np.ndarray:
+    """Workers as slow as given train under the balance: (steps, workers) of the rows that each got."""
+    order, before, rows = balance.order, np.zeros(len(slowness)), []
+    rng = np.random.default_rng(0)
+    for step in range(steps):
+        epoch, k = divmod(step, order.num_batches)
+        lengths = order.lengths[order.batch(epoch, k)]
+        cuts = split(lengths, balance.shares(epoch, k)[1])
+        rows.append([cut.stop - cut.start for cut in cuts])
+        tokens = np.array([lengths[cut].max(initial=0) * 1.0 for cut in cuts]) * rows[-1]
+        balance.note(epoch, k, tokens.tolist(), before.tolist())
+        before = (2e-3 + 2e-5 * tokens) * slowness * rng.lognormal(0, 0.05, len(slowness))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(
+    ("shares", "slowness", "batch"),
+    [
+        ([1, 1, 1], [1, 4, 1], 4),  # by tokens alone a worker would often get none
+        ([1, 1, 1], [1, 4, 1], 3),
+        ([100, 1], [1, 1], 64),
+        ([1, 0], [1, 1], 64),
+        ([1] * 48, [4] + [1] * 47, 64),
+    ],
+)
+@pytest.mark.parametrize("mode", ["steps:3", "epoch"])
+def test_nobody_is_starved_by_the_shares_a_run_starts_with(
+    shares: list[float], slowness: list[float], batch: int, mode: str
+) -> None:
+    lengths = np.repeat(np.array([30, 60, 90], np.int32), 4 * batch)[: -(batch // 2)]
+    order = Order(lengths, batch, 0)  # the last batch of an epoch is half as large: it may have too few rows for all
+    balance = Balance(mode, order, np.array(shares, float), np.full(len(shares), np.inf))
+    rows = play(balance, slowness)
+    assert rows[rows.sum(axis=1) >= len(shares)].min() >= 1
+    assert balance.decision.number >= 1
+    if len(shares) == 2:
+        assert rows[-8:].sum(axis=0).min() > 0.4 * rows[-8:].sum()  # the two are equally fast
+
+
+def test_a_worker_that_never_gets_a_row_keeps_nobody_from_deciding() -> None:
+    lengths = np.full(640, 50, np.int32)
+    balance = Balance("steps:3", Order(lengths, 64, 0), np.ones(3), np.array([np.inf, np.inf, 49.0]))
+    rows = play(balance, [1, 3, 1])
+    assert rows[:, 2].max() == 0
+    assert rows[-1, 0] > 1.5 * rows[-1, 1]
+
+
+@given(st.lists(st.integers(1, 200), min_size=8, max_size=64), st.integers(2, 4))
+def test_equal_shares_are_cut_alike_with_balancing_and_without(some: list[int], size: int) -> None:
+    order = Order(np.array(some, np.int32), len(some), 0)
+    lengths = order.lengths[order.batch(0, 0)]
+    off, on = (Balance(mode, order, np.ones(size), np.full(size, np.inf)).shares(0, 0)[1] for mode in ("off", "epoch"))
+    plain = [cut.stop - cut.start for cut in split(lengths, off)]
+    if min(plain) > 1 or lengths[0] == lengths[-1]:
+        assert [cut.stop - cut.start for cut in split(lengths, on)] == plain
+
+
+def test_fixed_shares_stay_as_they_are() -> None:
+    balance = Balance("off", Order(np.full(64, 9, np.int32), 64, 0), np.array([1.0, 0.0]), np.full(2, np.inf))
+    assert play(balance, [1, 1])[:, 1].max() == 0
 
 
 def test_wrong_words_are_refused(data: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class Decision(NamedTuple):
-    """The costs to share work by; None for the shares a run starts with."""
+    """The costs to share work by; None for fixed shares."""
 
     number: int
     costs: Costs | None
@@ -34,15 +34,16 @@ class Balance:
         self.every = parse_mode(mode)
         self.order, self.first = order, shares
         self.balancer = Balancer(len(shares), caps)
+        is_placed = self.every != OFF or np.isfinite(caps).any()  # else the shares are cut as they are, even 0
         slow = 1.0 / np.maximum(shares, 1e-6 * shares.max())  # a share of 0 becomes the one row that all get
-        start = Costs(np.zeros(len(shares)), slow, caps) if np.isfinite(caps).any() else None
+        start = Costs(np.zeros(len(shares)), slow, caps) if is_placed else None
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
         self.given: Floats | None = None  # padded tokens of the last step, by worker
         self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due
 
     def shares(self, epoch: int, k: int) -> tuple[int, Floats]:
-        """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the shares a
-        run starts with."""
+        """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the fixed
+        shares."""
         number, costs = self.decision
         if costs is None:
             return number, self.first
@@ -68,7 +69,8 @@ class Balance:
 
     def _decide(self) -> None:
         number, costs = self.decision
-        decided = self.balancer.decide(costs.share_out(self.balancer.total) if costs else self.first)
+        assert costs is not None  # who decides starts with some
+        decided = self.balancer.decide(costs.share_out(self.balancer.total))
         if decided is not None:
             self.decision = Decision(number + 1, decided)
 
@@ -77,8 +79,8 @@ class Balance:
         if self.every == OFF:
             return {}
         self._learn()
-        costs = self.decision.costs
-        kept = {"fixed": costs.fixed.tolist(), "per_token": costs.per_token.tolist()} if costs else None
+        number, costs = self.decision
+        kept = {"fixed": costs.fixed.tolist(), "per_token": costs.per_token.tolist()} if number and costs else None
         return {"size": len(self.first), "costs": kept, "balancer": self.balancer.state()}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.training.costs import Costs
-from tenor.training.fit import ENOUGH, FADE, Fit
+from tenor.training.fit import FADE, Fit
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Balancer:
 
     def decide(self, shares: Floats) -> Costs | None:
         """New costs to share work by, where they promise a gain over `shares`, the ones in force; else None."""
-        if self.fit.num_steps < _weight(ENOUGH) or self.size == 1:
+        if not self.fit.known.any() or self.size == 1:
             return None
         costs = Costs(*self.fit.estimate(), self.caps)
         now = float(costs.finish(self.total * shares / shares.sum()).max())
@@ -67,8 +67,3 @@ class Balancer:
         self.seen, self.total = int(state["seen"]), float(state["total"])
         self.error_then = float(state.get("error_then", 0.0))  # older checkpoints have none
         self.fit.restore(state["fit"])
-
-
-def _weight(steps: int) -> float:
-    """The faded weight of so many steps."""
-    return (1 - FADE**steps) / (1 - FADE) - 1e-9

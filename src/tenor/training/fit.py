@@ -57,7 +57,7 @@ class Fit:
     def _distance(self, z: Floats, y: Floats, seen: NDArray[np.bool_]) -> Floats:
         """log(seen / expected); 0 where too little is known to expect anything."""
         fixed, per_token = self.estimate()
-        known = seen & (self.sums[W] > ENOUGH - 0.5)
+        known = seen & self.known
         logs: Floats = np.log(np.divide(y, per_token + fixed * z, out=np.ones_like(y), where=known))
         return logs
 
@@ -85,7 +85,7 @@ class Fit:
             self.off[:, changed] = 0.0
 
     def estimate(self) -> tuple[Floats, Floats]:
-        """(fixed, per_token) of every worker; those never seen are taken for the middle of the others.
+        """(fixed, per_token) of every worker; those hardly seen are taken for the middle of the others.
 
         A slow machine is slow at everything: where a worker's steps were too alike to tell its two costs apart, they
         stand to each other as everyone's do.
@@ -96,7 +96,7 @@ class Fit:
         joint = self.sums[ZY] / weight - z * y
         belief = PRIOR * z * z / weight + 1e-300
         free = _bounded((joint) / (spread + belief), z, y)
-        known = self.sums[W] > 0
+        known = self.known
         trust = np.where(known, spread / (spread + belief), 0.0)
         ratio = float(np.sum(trust * free / np.maximum(y - free * z, 1e-300)) / max(1e-12, float(trust.sum())))
         fixed = _bounded((joint + belief * ratio * y / (1.0 + ratio * z)) / (spread + belief), z, y)
@@ -107,9 +107,10 @@ class Fit:
         return fixed, per_token
 
     @property
-    def num_steps(self) -> float:
-        """How many steps the least known worker's fit rests on, faded ones counted as less."""
-        return float(self.sums[W].min())
+    def known(self) -> NDArray[np.bool_]:
+        """Which workers' fits rest on steps enough."""
+        known: NDArray[np.bool_] = self.sums[W] > ENOUGH - 0.5  # the first of them has faded a little
+        return known
 
     @property
     def error(self) -> float:
