@@ -11,7 +11,7 @@ from helpers.training import events, losses, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenor.errors import UsageError
+from tenor.errors import TrainingError, UsageError
 from tenor.store.order import Order, split
 from tenor.training.balance import Balance
 
@@ -92,6 +92,29 @@ def test_caps_hold_from_the_first_batch() -> None:
         shares = balance.shares(0, k)[1]
         assert shares.max() <= 5000
         balance.note(0, k, shares.tolist(), [0.1, 0.9])
+
+
+@pytest.mark.parametrize("window", [1 << 18, 64])
+def test_caps_that_cannot_hold_are_refused_at_the_start(window: int) -> None:
+    lengths = np.append(np.full(255, 60), 100).astype(np.int32)
+    order = Order(lengths, 16, 0, window=window)
+    with pytest.raises(TrainingError, match="a row of 100 tokens passes every worker's cap"):
+        Balance("off", order, np.ones(2), np.full(2, 99.0))
+    with pytest.raises(TrainingError, match="a batch of 16 rows of up to"):
+        Balance("off", order, np.ones(2), np.full(2, 479.0))  # they hold seven rows of 60 tokens each
+    Balance("off", order, np.ones(2), np.array([1600.0, 5.0]))
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.integers(1, 9), st.integers(1, 30), st.integers(1, 9))
+def test_every_epoch_has_a_batch_as_long_as_the_longest(some: list[int], batch: int, window: int, block: int) -> None:
+    order = Order(np.array(some, np.int32), batch, 0, window=window, block=block)
+    promised = order.longest_batch()
+    for epoch in range(3):
+        batches = [order.lengths[order.batch(epoch, k)] for k in range(order.num_batches)]
+        assert any(len(rows) == len(promised) and (rows >= promised).all() for rows in batches)
+        if window >= len(some) + batch:
+            assert any(np.array_equal(rows, promised) for rows in batches)
+            assert all((rows <= promised[: len(rows)]).all() for rows in batches)
 
 
 def test_a_share_of_nothing_beside_caps_is_one_row() -> None:

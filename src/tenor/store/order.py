@@ -56,6 +56,17 @@ class Order:
         batch: Rows = rows[start : start + self.batch_size]
         return batch
 
+    def longest_batch(self) -> NDArray[np.int32]:
+        """Falling lengths that some batch of every epoch reaches row by row; its own where the corpus fits one window.
+
+        Of w windows one holds n of the w × (n − 1) + 1 longest rows, so some batch of n rows is at least as long.
+        """
+        windows = -(-self.num_batches // self._batches_a_window)
+        size = min(self.batch_size, self.num_rows)
+        count = min(windows * (size - 1) + 1, self.num_rows)
+        longest = np.sort(np.partition(self.lengths, self.num_rows - count)[self.num_rows - count :])[::-1]
+        return longest if windows == 1 else np.repeat(longest[-1:], size)
+
     def _arrange(self, epoch: int, number: int) -> tuple[Rows, Rows]:
         """A window's rows sorted by falling length, and where each of its batches starts among them."""
         span = self._batches_a_window * self.batch_size

@@ -37,6 +37,9 @@ class Balance:
         is_placed = self.every != OFF or np.isfinite(caps).any()  # else the shares are cut as they are, even 0
         slow = 1.0 / np.maximum(shares, 1e-6 * shares.max())  # a share of 0 becomes the one row that all get
         start = Costs(np.zeros(len(shares)), slow, caps) if is_placed else None
+        if start and np.isfinite(caps).any():  # what cannot fit is refused here, not hours later
+            place(order.lengths[[order.lengths.argmax()]], start)
+            place(order.longest_batch(), start)
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
         self.given: Floats | None = None  # padded tokens of the last step, by worker
         self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due
