@@ -25,37 +25,47 @@ class Lines(Silent):
 
 def show(compute: list[float], balance: str = "off", steps: int = 12, **start: bool) -> Lines:
     lines = Lines()
-    display = Display(lines, len(compute))
+    display = Display(lines)
     plan = {"step": 0, "total_steps": steps, "rows": 9, "workers": 2, "alike": True, "can_balance": True}
     display.show({"event": "start", **plan, "balance": balance, **start})
     for step in range(1, steps + 1):
         event: dict[str, Any] = {"event": "step", "epoch": 1, "step": step, "samples": 8, "loss": 0.5}
-        display.show({**event, "compute_seconds": compute, "wait_seconds": [0.0] * len(compute)})
+        clock = {"seconds": 0.4 * step + 9.0 * (step > 6)}  # nine seconds of validation
+        display.show({**event, **clock, "compute_seconds": compute, "wait_seconds": [0.0] * len(compute)})
+        if step == 6:
+            display.show({"event": "epoch", "epoch": 1, "train_loss": 0.5, "valid": {}, "samples_per_s": 1, **clock})
     return lines
+
+
+def test_the_rate_goes_by_the_clock_not_by_what_single_workers_took() -> None:
+    lines = show([0.1, 0.3])
+    assert "samples/s" not in lines.notes[0]
+    assert all(note.endswith("  20 samples/s") for note in lines.notes[1:])
 
 
 def test_a_straggler_is_named_once_with_a_hint_and_in_the_line() -> None:
     lines = show([0.1, 0.1, 0.3, 0.1])
     named = [line for line in lines.said if "worker" in line and "×" in line]
     assert named == ["worker 2 takes 3.0× as long as the others; --balance steps:10 would give it less of each batch"]
-    assert "worker 2 takes 3.0×" in lines.notes[-1]
+    assert lines.notes[-1] == "worker 2: 3.0×  loss 0.5000  20 samples/s"
+    assert lines.notes[2] == "epoch 1  loss 0.5000  20 samples/s"
 
 
 def test_no_hint_to_what_is_on_already() -> None:
     lines = show([0.1, 0.3], balance="steps:10")
     assert not any("--balance" in line for line in lines.said)
-    assert "worker 1 takes 3.0×" in lines.notes[-1]
+    assert "worker 1: 3.0×" in lines.notes[-1]
 
 
 def test_no_hint_where_balancing_is_refused() -> None:
     lines = show([0.1, 0.3], can_balance=False)
     assert not any("--balance" in line for line in lines.said)
-    assert "worker 1 takes 3.0×" in lines.notes[-1]
+    assert "worker 1: 3.0×" in lines.notes[-1]
 
 
 def test_workers_with_unlike_work_are_not_compared() -> None:
     lines = show([0.1, 0.3], alike=False, can_balance=False)
-    assert not any("takes" in line for line in [*lines.said, *lines.notes])
+    assert not any("×" in line for line in [*lines.said, *lines.notes])
 
 
 def test_noise_and_a_single_pause_make_no_straggler() -> None:

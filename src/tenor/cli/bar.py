@@ -12,6 +12,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 _SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -38,10 +39,8 @@ class Bar:
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
-            _Rate(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
+            *(kind(table_column=Column(no_wrap=True)) for kind in (_Rate, TimeElapsedColumn, TimeRemainingColumn)),
+        )  # so the bar alone makes room for the note on a narrow terminal
         self._progress = Progress(*columns, TextColumn("{task.fields[note]}"), console=self._console, transient=True)
         self._progress.add_task(stage, total=total, unit=unit, note="")
         self._progress.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenor.progress import Progress
-from tenor.training.stragglers import Straggler, Stragglers
+from tenor.training.stragglers import FADE, Straggler, Stragglers
 
 _HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  seconds"
 
@@ -13,10 +13,11 @@ _HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  se
 class Display:
     """Turns the workers' events into progress; keeps the final one as the result."""
 
-    def __init__(self, progress: Progress, workers: int) -> None:
-        self.progress, self.workers = progress, workers
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
         self.result: dict[str, Any] = {}
-        self.samples = 0
+        self.samples = self.seconds = 0.0  # of the last ten steps or so, older ones faded
+        self.clock: float | None = None  # when the step before ended, where nothing else came since
         self.step = 0
         self.stragglers = Stragglers()
         self.named: set[int] = set()  # stragglers a line was said about
@@ -36,15 +37,21 @@ class Display:
         self.progress.start("train", event["total_steps"] - event["step"], "step")
 
     def _step(self, event: dict[str, Any]) -> None:
-        self.samples += event["samples"]
-        loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
-        rate = event["samples"] / max(1e-9, sum(event["compute_seconds"]) / self.workers + min(event["wait_seconds"]))
-        note = f"epoch {event['epoch']}  loss {loss}  {rate:,.0f} samples/s"
+        first = f"epoch {event['epoch']}"
         if self.is_alike and (straggler := self.stragglers.observe(event["compute_seconds"])):
-            note += f"  {straggler}"
+            first = straggler.short  # a narrow terminal has no room for both
             self._name(straggler)
+        loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
+        note = f"{first}  loss {loss}{self._rate(event)}"
         done, self.step = event["step"] - self.step, event["step"]  # workers that go apart tell of several at once
         self.progress.advance(done, note if event["step"] > 1 else "")
+
+    def _rate(self, event: dict[str, Any]) -> str:
+        before, self.clock = self.clock, event["seconds"]
+        if before is not None:
+            self.samples = FADE * self.samples + event["samples"]
+            self.seconds = FADE * self.seconds + event["seconds"] - before
+        return f"  {self.samples / self.seconds:,.0f} samples/s" if self.seconds > 0 else ""
 
     def _name(self, straggler: Straggler) -> None:
         if straggler.rank not in self.named and self.wants_hint:
@@ -52,6 +59,7 @@ class Display:
             self.progress.say(f"{straggler}; --balance steps:10 would give it less of each batch")
 
     def _epoch(self, event: dict[str, Any]) -> None:
+        self.clock = None  # the next step's time holds the validation too
         valid = event["valid"]
         baseline = valid.get("majority_baseline", {})
         self.progress.say(

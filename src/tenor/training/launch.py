@@ -97,7 +97,7 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end; after a loss start them again from the last checkpoint, as often as allowed."""
     limit = job.settings.max_restarts
     for restarts in range(limit + 1):
-        display = Display(progress, size)
+        display = Display(progress)
         try:
             replaced = _run_once(job, size, display)
             return {**display.result, "restarts": restarts, "replaced": replaced}
@@ -165,7 +165,7 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     if world.is_first:
         claim(Path(job.out), job.resume)
     torch.set_num_threads(num_threads(job.settings, world.local_size))
-    display = Display(progress, size)
+    display = Display(progress)
     try:
         return {**train_as(world, job, display.show, listen()), "restarts": 0, "replaced": 0}
     finally:

@@ -16,6 +16,10 @@ class Straggler:
     rank: int
     ratio: float  # its compute time in terms of the others'
 
+    @property
+    def short(self) -> str:
+        return f"worker {self.rank}: {self.ratio:.1f}×"
+
     def __str__(self) -> str:
         return f"worker {self.rank} takes {self.ratio:.1f}× as long as the others"
 
