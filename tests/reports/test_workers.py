@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,33 @@ def test_it_says_how_the_shares_moved_and_names_every_worker() -> None:
         == "Shares of the samples, first and last step: worker 0 from 50% to 75%, worker 1 from 50% to 25%."
     )
     assert "worker 0" in plot.svg and "worker 1" in plot.svg and "Seconds of waiting a step" in plot.svg
+
+
+def test_seconds_are_drawn_at_the_step_they_belong_to() -> None:
+    own = [step(n, [128, 128] if n < 10 else [192, 64]) for n in range(1, 20)]
+    logged = [{**own[0], "compute_seconds": [0.0, 0.0], "wait_seconds": [0.0, 0.0]}]  # as workers tell them: late
+    seconds = ("compute_seconds", "wait_seconds")
+    logged += [{**now, **{name: before[name] for name in seconds}} for before, now in pairwise(own)]
+    columns = workers._columns(logged)
+    np.testing.assert_array_equal(columns["shares"][0], range(1, 20))
+    for name in seconds:
+        np.testing.assert_array_equal(columns[name][0], range(1, 19))
+        np.testing.assert_allclose(columns[name][1], [event[name] for event in own[:-1]])
+
+
+def test_seconds_of_many_steps_are_their_mean() -> None:
+    events = [{**step(n, [64, 64]), "compute_seconds": [0.8, 1.6]} for n in (8, 16, 24)]
+    events.append({**step(25, [8, 8]), "compute_seconds": [0.1, 0.2]})  # the last of an epoch
+    steps, seconds = workers._columns(events)["compute_seconds"]
+    np.testing.assert_array_equal(steps, [16, 24, 24])
+    np.testing.assert_allclose(seconds, [[0.1, 0.2]] * 3)
+
+
+def test_workers_without_rows_of_their_own_have_no_share_to_tell() -> None:
+    plot = workers.over_steps(make_run([step(n, [64, 0, 64, 0], (1, 1, 1, 1)) for n in range(1, 9)]))
+    assert plot is not None
+    assert plot.caption.endswith("first and last step: worker 0 from 50% to 50%, worker 2 from 50% to 50%.")
+    assert "worker 3" in plot.svg  # it computes
 
 
 def test_many_steps_and_workers_stay_a_small_drawing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,16 @@ Floats = NDArray[np.float64]
 
 def over_steps(run: RunData) -> Plot | None:
     """Share of the samples, seconds of computing and of waiting, one line a worker; None for a lone worker."""
-    steps, columns = _columns(run.steps)
-    if len(steps) < 2 or columns["shares"].shape[1] < 2:
+    columns = _columns(run.steps)
+    if any(len(steps) < 2 or values.shape[1] < 2 for steps, values in columns.values()):
         return None
-    columns["shares"] = columns["shares"] / np.maximum(columns["shares"].sum(axis=1, keepdims=True), 1.0)
-    words = _words(columns)
+    words = _words(columns["shares"][1])
     with canvas(11.2, 3.1) as figure:
         for axes, (name, title) in zip(figure.subplots(1, 3), _TITLES.items(), strict=True):
-            values = _means(columns[name])
+            steps, values = map(_means, columns[name])
             for rank in range(values.shape[1]):
-                axes.plot(_means(steps[:, None])[:, 0], values[:, rank], **_style(rank, values.shape[1]))
+                if name != "shares" or values[:, rank].any():
+                    axes.plot(steps, values[:, rank], **_style(rank, values.shape[1]))
             axes.set(title=title, xlabel="step", ylim=(0, None))
         if values.shape[1] <= _MOST_NAMED:
             axes.legend(fontsize=9)
@@ -45,16 +46,29 @@ _TITLES = {
 }
 
 
-def _columns(events: Sequence[dict[str, Any]]) -> tuple[Floats, dict[str, Floats]]:
-    """Step numbers, and (steps, workers) of each measure; steps with another number of workers are left out."""
+def _columns(events: Sequence[dict[str, Any]]) -> dict[str, tuple[Floats, Floats]]:
+    """Step numbers and (steps, workers) of each measure; steps with another number of workers are left out."""
     whole = [event for event in events if all(_numbers(event.get(name)) for name in _TITLES)]
     size = len(whole[-1]["shares"]) if whole else 0
     fine = [e for e in whole if number(e.get("step")) and all(len(e[name]) == size for name in _TITLES)]
-    fine = [event for event in fine if any(event["compute_seconds"])]  # nothing is known yet at the first step
+    rows = _table([event["shares"] for event in fine], size)
     steps = np.array([event["step"] for event in fine], dtype=np.float64)
-    return steps, {
-        name: np.array([e[name] for e in fine], dtype=np.float64).reshape(len(fine), size) for name in _TITLES
-    }
+    columns = {"shares": (steps, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))}
+    return columns | {name: _a_step(fine, name, size) for name in ("compute_seconds", "wait_seconds")}
+
+
+def _a_step(events: Sequence[dict[str, Any]], name: str, size: int) -> tuple[Floats, Floats]:
+    """Seconds at the step they belong to: each event tells those of the step before its own. One that stands for many
+    steps tells their sum, of which the mean is drawn. After a start none are known yet."""
+    pairs = [(before, event) for before, event in pairwise(events) if any(event["compute_seconds"])]
+    steps = np.array([(before["step"], event["step"]) for before, event in pairs], dtype=np.float64).reshape(-1, 2)
+    counts = np.maximum(steps[:, 1] - steps[:, 0], 1.0)
+    seconds = _table([event[name] for _, event in pairs], size)
+    return np.where(counts > 1, steps[:, 1], steps[:, 0]), seconds / counts[:, None]
+
+
+def _table(rows: Sequence[Sequence[float]], size: int) -> Floats:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), size)
 
 
 def _numbers(values: Any) -> bool:
@@ -74,10 +88,11 @@ def _style(rank: int, size: int) -> dict[str, Any]:
     return {"color": SERIES[rank % len(SERIES)], "linestyle": dash, "linewidth": 1.4, "label": f"worker {rank}"}
 
 
-def _words(columns: dict[str, Floats]) -> str:
-    first, last = columns["shares"][0], columns["shares"][-1]
-    moves = [f"worker {rank} from {a:.0%} to {b:.0%}" for rank, (a, b) in enumerate(zip(first, last, strict=True))]
-    if len(moves) > _MOST_NAMED:
+def _words(shares: Floats) -> str:
+    sharers = np.flatnonzero(shares.any(axis=0))  # of those that hold parts of one model, one counts the rows
+    first, last = shares[0, sharers], shares[-1, sharers]
+    if len(sharers) > _MOST_NAMED:
         spread = f"from {last.min():.1%} to {last.max():.1%}"
         return f"At the end the shares of the samples of {len(last)} workers went {spread}."
+    moves = [f"worker {rank} from {a:.0%} to {b:.0%}" for rank, a, b in zip(sharers, first, last, strict=True)]
     return f"Shares of the samples, first and last step: {', '.join(moves)}."
