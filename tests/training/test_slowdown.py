@@ -64,7 +64,9 @@ def test_every_other_rank_that_shares_cores_sleeps_first_and_makes_good_for_what
     assert time.perf_counter() - began < 0.02  # in place of 0.025
 
 
-@pytest.mark.parametrize("text", ["1", "1:", "a:3", "1:0.5", "1:3@", "1:3@5", "1:-3", "1:3@6-x", "2:3"])
+@pytest.mark.parametrize(
+    "text", ["1", "1:", "a:3", "1:0.5", "1:3@", "1:3@5", "1:-3", "1:3@6-x", "2:3", "1:3@60-20", "1:3@0-10", "1:３"]
+)
 def test_what_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--slowdown"):
         parse_slowdown(text, size=2)
@@ -72,7 +74,7 @@ def test_what_makes_no_sense_is_refused(text: str) -> None:
 
 def test_modes() -> None:
     assert [parse_mode(text) for text in ("off", "epoch", "steps:10")] == [OFF, EPOCH, 10]
-    for text in ("", "on", "steps", "steps:", "steps:0", "steps:x", "epoch:2"):
+    for text in ("", "on", "steps", "steps:", "steps:0", "steps:x", "epoch:2", "steps:３", "steps:²"):
         with pytest.raises(UsageError, match="--balance"):
             parse_mode(text)
 

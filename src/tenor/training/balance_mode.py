@@ -12,6 +12,6 @@ def parse_mode(text: str) -> int:
     if text in ("off", "epoch"):
         return OFF if text == "off" else EPOCH
     word, _, count = text.partition(":")
-    if word != "steps" or not count.isdecimal() or int(count) == 0:
+    if word != "steps" or not (count.isascii() and count.isdecimal()) or int(count) == 0:
         raise UsageError(f"--balance cannot be {text!r}", remedy="give off, epoch, or steps:10")
     return int(count)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tenor.errors import UsageError
 
 EARLY = 0.8  # of the sleep that a step is likely to need, for those who sleep first
-_FORM = re.compile(r"(\d+):(\d+(?:\.\d+)?)(?:@(\d+)-(\d+)?)?")
+_FORM = re.compile(r"(\d+):(\d+(?:\.\d+)?)(?:@(\d+)-(\d+)?)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,9 @@ def parse_slowdown(text: str, size: int | None = None) -> Slowdown:
             remedy = "give rank:factor, or rank:factor@first-last, with commas between; factors from 1 up"
             raise UsageError(f"--slowdown cannot be {part.strip()!r}", remedy=remedy)
         spell = Spell(int(found[1]), float(found[2]), int(found[3] or 1), float(found[4] or "inf"))
+        if not 1 <= spell.first <= spell.last:
+            remedy = "the last step must not be before the first; steps count from 1"
+            raise UsageError(f"--slowdown cannot be {part.strip()!r}", remedy=remedy)
         if size is not None and spell.rank >= size:
             raise UsageError(f"--slowdown names rank {spell.rank}", remedy=f"ranks go from 0 to {size - 1}")
         spells.append(spell)
