@@ -21,24 +21,25 @@ def mixed(size: int, seed: int = 0) -> tuple[Floats, Floats]:
     return 3e-3 * slowness, 25e-6 * slowness
 
 
-def settle(size: int, seed: int) -> History:
+def settle(size: int, seed: int, every: int) -> History:
     fixed, per_token = mixed(size, seed)
-    return simulate(size, 60, lambda _: steady(fixed, per_token), seed=seed)
+    return simulate(size, 60, lambda _: steady(fixed, per_token), seed=seed, every=every)
 
 
-def change(size: int, seed: int, factor: float, at: int = 60) -> History:
+def change(size: int, seed: int, factor: float, every: int, at: int = 60) -> History:
     """One worker becomes `factor` times slower (or faster) in the middle."""
     fixed, per_token = mixed(size, seed)
     later = np.ones(size)
     later[seed % size] = factor
     after = steady(fixed * later, per_token * later)
-    return simulate(size, 120, lambda step: after if step >= at else steady(fixed, per_token), seed=seed)
+    return simulate(size, 120, lambda step: after if step >= at else steady(fixed, per_token), seed=seed, every=every)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_settle_within_20_steps_of_ten_percent_noise(size: int, seed: int) -> None:
-    history = settle(size, seed)
+@pytest.mark.parametrize("every", [3, 5])
+def test_shares_settle_within_20_steps_of_ten_percent_noise(size: int, seed: int, every: int) -> None:
+    history = settle(size, seed, every)
     assert history.errors[0] > 0.15
     assert history.settled_after(0) <= 20
     assert max(history.excess[25:]) < 0.15
@@ -46,19 +47,21 @@ def test_shares_settle_within_20_steps_of_ten_percent_noise(size: int, seed: int
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("factor", [3.0, 1.5, 1 / 3])
-def test_shares_settle_within_30_steps_of_a_change(size: int, factor: float) -> None:
-    history = change(size, 1, factor)
+@pytest.mark.parametrize("every", [3, 5])
+def test_shares_settle_within_30_steps_of_a_change(size: int, factor: float, every: int) -> None:
+    history = change(size, 1, factor, every)
     assert history.settled_after(60) <= 30
     assert max(history.excess[95:]) < 0.15
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("size", range(2, 257, 11))
-def test_shares_settle_at_every_size(size: int) -> None:
+@pytest.mark.parametrize("every", [3, 5])
+def test_shares_settle_at_every_size(size: int, every: int) -> None:
     for seed in range(10):
-        assert settle(size, seed).settled_after(0) <= 20
-        assert change(size, seed, 3.0).settled_after(60) <= 30
-        assert change(size, seed, 1 / 3).settled_after(60) <= 30
+        assert settle(size, seed, every).settled_after(0) <= 20
+        assert change(size, seed, 3.0, every).settled_after(60) <= 30
+        assert change(size, seed, 1 / 3, every).settled_after(60) <= 30
 
 
 def test_a_lone_stall_changes_nothing() -> None:
