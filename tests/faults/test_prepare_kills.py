@@ -183,6 +183,20 @@ def test_finished_parts_are_not_done_again(
     assert hashes(tmp_path / "out") == expected
 
 
+def test_the_result_may_lie_among_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = PrepareSettings(workers=1)
+    for number in range(3):
+        write_json_lines(Path(f"{number}.jsonl"), make_reviews(100, seed=number))
+    with pytest.raises(Stopped):
+        prepare(".", "data", settings, _StopAfter(5))
+    first = prepare(".", "data", settings)
+    assert first.rows_read == 300
+    assert prepare(".", "data", settings) == first  # taken as it is
+    assert prepare(sorted(Path().glob("*")), "data", settings) == first
+    assert prepare(".", "more", settings).manifest_sha256 == first.manifest_sha256
+
+
 @pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # of a file: each ends another stage
 def test_a_full_disk(corpus: list[Path], expected: dict[str, str], tmp_path: Path, limit: int) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from tenor.corpus.formats import COMPRESSIONS, FORMATS
 from tenor.corpus.streams import filesystem, is_url
 from tenor.errors import CorpusError
+
+_HIDDEN = (".", "_")
+_PREPARED = ("manifest.json", "vocab.json", "job.json")  # a folder with all of them is what prepare has made
 
 
 def expand(inputs: Sequence[str | Path]) -> list[str]:
@@ -22,8 +26,7 @@ def _expand(name: str) -> list[str]:
         return _expand_url(name)
     path = Path(name)
     if path.is_dir():
-        found = [str(file) for file in path.rglob("*") if file.is_file()]
-        return _of_folder(name, found)
+        return _some(_of_folder(name, _files_below(path)), name, "holds no file of a known format")
     if not path.exists() and glob.has_magic(name):
         return _some(sorted(glob.glob(name, recursive=True)), name, "no file matches")  # noqa: PTH207 - absolute too
     return [name]
@@ -34,19 +37,32 @@ def _expand_url(name: str) -> list[str]:
     if glob.has_magic(path):
         return _some([system.unstrip_protocol(file) for file in sorted(system.glob(path))], name, "no file matches")
     if not name.startswith(("http://", "https://")) and system.isdir(path):
-        return _of_folder(name, [system.unstrip_protocol(file) for file in system.find(path)])
+        found = [system.unstrip_protocol(file) for file in _of_folder(path, system.find(path))]
+        return _some(found, name, "holds no file of a known format")
     return [name]
 
 
-def _of_folder(name: str, files: list[str]) -> list[str]:
-    """The files of a folder that look like reviews; hidden ones and markers such as _SUCCESS are left out."""
-    chosen = [file for file in sorted(files) if _looks_right(PurePosixPath(file))]
-    return _some(chosen, name, "holds no file of a known format")
+def _files_below(folder: Path) -> list[str]:
+    """Every file but those of hidden folders, where jobs are at work."""
+    found = []
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(_HIDDEN)]
+        found += [str(path) for path in (Path(place, name) for name in names) if path.is_file()]
+    return found
+
+
+def _of_folder(folder: str, files: list[str]) -> list[str]:
+    """The files that look like reviews: none that is hidden, none of prepared data, no markers such as _SUCCESS."""
+    within = {file: PurePosixPath(file).relative_to(folder) for file in sorted(files)}
+    marked = [{path.parent for path in within.values() if path.name == name} for name in _PREPARED]
+    prepared = set.intersection(*marked)
+    return [file for file, path in within.items() if _looks_right(path) and prepared.isdisjoint(path.parents)]
 
 
 def _looks_right(path: PurePosixPath) -> bool:
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
-    return not path.name.startswith((".", "_")) and any(suffix in FORMATS for suffix in suffixes[-2:])
+    shown = not any(part.startswith(_HIDDEN) for part in path.parts)
+    return shown and any(suffix in FORMATS for suffix in suffixes[-2:])
 
 
 def _some(files: list[str], name: str, complaint: str) -> list[str]:

@@ -76,6 +76,7 @@ def prepare_on(
     """The same on an engine that is up, and stays up."""
     began = time.monotonic()
     names = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    names = [name for name in names if Path(name).resolve() != Path(out).resolve()]  # as a shell's * would have it
     if not names:
         raise UsageError("no input is given", remedy="name one or more files")
     sources = find_sources(names, Wanted(settings.text_column, settings.label_column, settings.title_column))
