@@ -8,6 +8,8 @@ import pytest
 
 from tenor.corpus.inputs import expand
 
+PREPARED = ("data/manifest.json", "data/vocab.json", "data/job.json", "data/rejects.jsonl")
+
 
 def make(folder: Path, *names: str) -> None:
     for name in names:
@@ -18,16 +20,26 @@ def make(folder: Path, *names: str) -> None:
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_neither_hidden_folders_nor_prepared_data_are_searched(tmp_path: Path, scheme: str) -> None:
     make(tmp_path, "in/1.jsonl", "in/sub/2.jsonl", "in/.data.preparing/pieces/0/rejects.jsonl", "in/_log/0.json")
-    make(tmp_path, *(f"in/data/{name}" for name in ("manifest.json", "vocab.json", "job.json", "rejects.jsonl")))
+    make(tmp_path, *(f"in/{name}" for name in PREPARED))
     make(tmp_path, "in/mine/manifest.json")  # a name that others use too
-    found = [file.removeprefix(scheme) for file in expand([f"{scheme}{tmp_path}/in"])]
-    assert [str(Path(file).relative_to(tmp_path)) for file in found] == [
-        "in/1.jsonl",
-        "in/mine/manifest.json",
-        "in/sub/2.jsonl",
-    ]
+    found = expand([f"{scheme}{tmp_path}/in"])
+    assert found == [f"{scheme}{tmp_path}/in/{name}" for name in ("1.jsonl", "mine/manifest.json", "sub/2.jsonl")]
 
 
 def test_a_hidden_folder_that_is_named_is_searched(tmp_path: Path) -> None:
     make(tmp_path, ".in/1.jsonl")
     assert expand([tmp_path / ".in"]) == [str(tmp_path / ".in" / "1.jsonl")]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_folder_that_a_glob_matches_is_searched(tmp_path: Path, scheme: str) -> None:
+    make(tmp_path, "in/1.jsonl", "in/sub/2.jsonl", "in/sub/notes.md", "in/empty/notes.md")
+    found = expand([f"{scheme}{tmp_path}/in/*"])
+    assert found == [f"{scheme}{tmp_path}/in/{name}" for name in ("1.jsonl", "sub/2.jsonl")]
+
+
+def test_a_glob_finds_prepared_data_only_where_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "1.jsonl", *PREPARED)
+    monkeypatch.chdir(tmp_path)
+    assert expand(["**/*.jsonl"]) == expand(["*"]) == ["1.jsonl"]
+    assert expand(["data/*.jsonl"]) == ["data/rejects.jsonl"]

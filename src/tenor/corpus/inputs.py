@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -28,18 +29,43 @@ def _expand(name: str) -> list[str]:
     if path.is_dir():
         return _some(_of_folder(name, _files_below(path)), name, "holds no file of a known format")
     if not path.exists() and glob.has_magic(name):
-        return _some(sorted(glob.glob(name, recursive=True)), name, "no file matches")  # noqa: PTH207 - absolute too
+        return _some(_of_glob(name), name, "no file matches")
     return [name]
 
 
 def _expand_url(name: str) -> list[str]:
     system, path = filesystem(name)
     if glob.has_magic(path):
-        return _some([system.unstrip_protocol(file) for file in sorted(system.glob(path))], name, "no file matches")
-    if not name.startswith(("http://", "https://")) and system.isdir(path):
+        found: list[str] = []
+        for match, info in sorted(system.glob(path, detail=True).items()):
+            folder = info["type"] == "directory" and not _is_http(name)
+            found += _of_folder(match, system.find(match)) if folder else [match]
+        return _some([system.unstrip_protocol(file) for file in found], name, "no file matches")
+    if not _is_http(name) and system.isdir(path):
         found = [system.unstrip_protocol(file) for file in _of_folder(path, system.find(path))]
         return _some(found, name, "holds no file of a known format")
     return [name]
+
+
+def _is_http(name: str) -> bool:
+    """Such an address is a file: its server lists no folders."""
+    return name.startswith(("http://", "https://"))
+
+
+def _of_glob(name: str) -> list[str]:
+    """The files that match, and those of the folders that match; none of prepared data, unless it is named."""
+    base = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), Path(name).parts))
+    found = []
+    for match in sorted(glob.glob(name, recursive=True)):  # noqa: PTH207 - absolute too
+        path = Path(match)
+        below = itertools.accumulate(path.relative_to(base).parts, Path.joinpath, initial=base)
+        if not any(_is_prepared(folder) for folder in itertools.islice(below, 1, None)):
+            found += _of_folder(match, _files_below(path)) if path.is_dir() else [match]
+    return found
+
+
+def _is_prepared(folder: Path) -> bool:
+    return all((folder / name).exists() for name in _PREPARED)
 
 
 def _files_below(folder: Path) -> list[str]:
