@@ -43,3 +43,13 @@ def test_a_glob_finds_prepared_data_only_where_it_is_named(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     assert expand(["**/*.jsonl"]) == expand(["*"]) == ["1.jsonl"]
     assert expand(["data/*.jsonl"]) == ["data/rejects.jsonl"]
+
+
+def test_a_file_of_several_names_is_taken_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "in/1.jsonl", "in/2.jsonl")
+    (tmp_path / "in" / "0.jsonl").symlink_to("2.jsonl")
+    monkeypatch.chdir(tmp_path)
+    assert expand(["in/1.jsonl", "./in/1.jsonl", "in/../in/1.jsonl", tmp_path / "in"]) == [
+        "in/1.jsonl",
+        str(tmp_path / "in" / "0.jsonl"),
+    ]

@@ -17,9 +17,14 @@ _PREPARED = ("manifest.json", "vocab.json", "job.json")  # a folder with all of 
 
 
 def expand(inputs: Sequence[str | Path]) -> list[str]:
-    """Every file, in the order given; those of a folder or a glob sorted by name. None is taken twice."""
-    files = [file for name in inputs for file in _expand(str(name))]
-    return list(dict.fromkeys(files))
+    """Every file, in the order given; those of a folder or a glob sorted by name.
+
+    None is taken twice, by whatever names or links: the first name stands.
+    """
+    found: dict[str, str] = {}
+    for file in (file for name in inputs for file in _expand(str(name))):
+        found.setdefault(file if is_url(file) else os.path.realpath(file), file)
+    return list(found.values())
 
 
 def _expand(name: str) -> list[str]:
