@@ -41,6 +41,9 @@ def choose(present: Iterable[str], wanted: Wanted, where: str) -> Columns:
     """The columns to read, from those that are there."""
     names = list(present)
     text, rating = wanted.text, wanted.rating
+    for option, name in (("--text-column", text), ("--label-column", rating), ("--title-column", wanted.title)):
+        if name is not None and name not in names:
+            raise CorpusError(f"no column {name!r}", where=where, remedy=f"{option} can be {_listed(names)}")
     if text is None or rating is None:
         known = [(t, r) for t, r in KNOWN if (text or t) in names and (rating or r) in names]
         if known:
@@ -51,9 +54,6 @@ def choose(present: Iterable[str], wanted: Wanted, where: str) -> Columns:
             where=where,
             remedy="name them with --text-column and --label-column",
         )
-    for option, name in (("--text-column", text), ("--label-column", rating), ("--title-column", wanted.title)):
-        if name is not None and name not in names:
-            raise CorpusError(f"no column {name!r}", where=where, remedy=f"{option} can be {_listed(names)}")
     return Columns(text, rating, wanted.title)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tenor.corpus import delimited, jsonlines, parquet
+from tenor.corpus import delimited, parquet
 from tenor.corpus.columns import Columns, Wanted, choose
+from tenor.corpus.fields import first_keys, more_keys
 from tenor.corpus.formats import KNOWN, Kind, compression_of, format_of
 from tenor.corpus.inputs import expand
 from tenor.corpus.streams import SNIFF, open_raw, open_unpacked, stamp
@@ -34,11 +36,18 @@ class Source:
 
 def find_sources(inputs: Sequence[str | Path], wanted: Wanted) -> list[Source]:
     """Every input file, in the order given."""
-    return [inspect(path, wanted) for path in expand(inputs)]
+    found = [inspect(path, wanted) for path in expand(inputs)]
+    doubts = [doubt for _, doubt in found if doubt]
+    if doubts and len(doubts) == len(found):
+        raise doubts[0]
+    return [source for source, _ in found]
 
 
-def inspect(path: str, wanted: Wanted) -> Source:
-    """Look at a file's name and first bytes; CorpusError when it cannot be read as reviews."""
+def inspect(path: str, wanted: Wanted) -> tuple[Source, CorpusError | None]:
+    """Look at a file's name and first bytes; CorpusError when it cannot be read as reviews.
+
+    Beside the source comes what is wrong with it unless another file has the columns that the caller named.
+    """
     kind, start = recognise(path)
     size, changed = stamp(path)
     source = Source(path, size, kind, None, stamp=str(changed))
@@ -47,15 +56,31 @@ def inspect(path: str, wanted: Wanted) -> Source:
             "is of no known format", where=path, remedy=f"known are {KNOWN}; the name's ending or the content tells"
         )
     if kind.format == "fasttext":
-        return source
+        return source, None
     if kind.format == "json":
-        return replace(source, columns=choose(json_fields(start), wanted, path))
+        columns, doubt = _choose_keys(path, kind, start, wanted)
+        return replace(source, columns=columns), doubt
     with open_unpacked(path, kind.compression) as stream:
         if kind.format == "parquet":
             names, groups = parquet.inspect(stream, path)
-            return replace(source, columns=choose(names, wanted, path), groups=tuple(groups))
+            return replace(source, columns=choose(names, wanted, path), groups=tuple(groups)), None
         header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
-        return replace(source, columns=choose(header, wanted, path), header=tuple(header), body=body)
+        return replace(source, columns=choose(header, wanted, path), header=tuple(header), body=body), None
+
+
+def _choose_keys(path: str, kind: Kind, start: bytes, wanted: Wanted) -> tuple[Columns, CorpusError | None]:
+    """The columns of JSON lines. Lines need not be alike, so what the caller named is taken even where it is not seen.
+
+    It is in doubt when the file has been seen whole.
+    """
+    with contextlib.suppress(CorpusError):
+        return choose(first_keys(start), wanted, path), None
+    keys, whole = more_keys(path, kind.compression)
+    try:
+        return choose(keys, wanted, path), None
+    except CorpusError as error:
+        named = [name for name in (wanted.text, wanted.rating, wanted.title) if name]
+        return choose(dict.fromkeys([*keys, *named]), wanted, path), error if whole and keys else None
 
 
 def recognise(path: str) -> tuple[Kind, bytes]:
@@ -70,14 +95,3 @@ def recognise(path: str) -> tuple[Kind, bytes]:
     if not start.strip():
         raise CorpusError("is empty", where=path, remedy="give a file with reviews in it")
     return Kind(format_of(path, start) or "text", compression), start
-
-
-def json_fields(start: bytes) -> list[str]:
-    """The keys of the first lines that are JSON objects."""
-    names: dict[str, None] = {}
-    lines = start.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    for line in lines[:-1][:100] or lines:
-        pairs = jsonlines.parse_object(line.decode("utf-8", "replace").encode())  # names matter here, not texts
-        if not isinstance(pairs, str):
-            names.update(dict.fromkeys(key for key, _ in pairs))
-    return list(names)

@@ -13,8 +13,9 @@ from tenor.corpus import delimited, parquet
 from tenor.corpus.batch import Batch
 from tenor.corpus.blocks import line_blocks
 from tenor.corpus.columns import Columns, choose_text
+from tenor.corpus.fields import first_keys, more_keys
 from tenor.corpus.pieces import Piece, read_piece, whole
-from tenor.corpus.sources import DELIMITERS, Source, json_fields, recognise
+from tenor.corpus.sources import DELIMITERS, Source, recognise
 from tenor.corpus.streams import open_unpacked, stamp
 from tenor.errors import CorpusError
 
@@ -35,7 +36,11 @@ def text_source(path: str, text_column: str | None = None) -> Source:
     kind, start = recognise(path)
     source = Source(path, stamp(path)[0], kind, None)
     if kind.format == "json":
-        return replace(source, columns=Columns(choose_text(json_fields(start), text_column, path), None))
+        try:
+            text = choose_text(first_keys(start), text_column, path)
+        except CorpusError:
+            text = choose_text(more_keys(path, kind.compression)[0], text_column, path)
+        return replace(source, columns=Columns(text, None))
     if kind.format in ("text", "fasttext"):
         return source
     with open_unpacked(path, kind.compression) as stream:
