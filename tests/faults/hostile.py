@@ -120,6 +120,13 @@ def _parquet() -> bytes:
     return out.getvalue()
 
 
+def _repeated() -> bytes:
+    texts, ratings = pa.array([r.text for r in GOOD]), pa.array([r.rating for r in GOOD])
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([texts, ratings, texts], names=["text", "rating", "text"]), out)
+    return out.getvalue()
+
+
 def _flipped() -> bytes:
     data = bytearray(gzip.compress(JSON))
     data[-6] ^= 1  # within the CRC
@@ -138,6 +145,8 @@ _FAILING = {
     "bz2: a bomb": Case("r.jsonl.bz2", bz2.compress(JSON + b" " * (80 << 20)), fails="times its size"),
     "zst: truncated": Case("r.jsonl.zst", pa.compress(JSON, "zstd", asbytes=True)[:-20], fails="damaged zst"),
     "parquet: truncated": Case("r.parquet", _PARQUET[:-100], fails="damaged Parquet"),
+    "parquet: repeated column": Case("r.parquet", _repeated(), fails="2 columns are called 'text'"),
+    "csv: repeated column": Case("r.csv", CSV.replace(b"rating", b"rating,text"), fails="2 columns are called 'text'"),
     "empty": Case("r.jsonl", b"", fails="is empty"),
     "white space": Case("r.jsonl", b" \n\n", fails="is empty"),
     "csv: header only": Case("r.csv", CSV[:12], fails="no rows"),

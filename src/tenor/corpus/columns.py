@@ -54,6 +54,9 @@ def choose(present: Iterable[str], wanted: Wanted, where: str) -> Columns:
             where=where,
             remedy="name them with --text-column and --label-column",
         )
+    for name in (text, rating, wanted.title):
+        if name is not None:
+            _check_once(name, names, where)
     return Columns(text, rating, wanted.title)
 
 
@@ -65,7 +68,14 @@ def choose_text(present: Iterable[str], text: str | None, where: str) -> str:
     if text is None or text not in names:
         what = "no known text column" if text is None else f"no column {text!r}"
         raise CorpusError(what, where=where, remedy=f"--text-column can be {_listed(names)}")
+    _check_once(text, names, where)
     return text
+
+
+def _check_once(name: str, names: list[str], where: str) -> None:
+    if names.count(name) > 1:
+        remedy = "rename all but one, or choose another"
+        raise CorpusError(f"{names.count(name)} columns are called {name!r}", where=where, remedy=remedy)
 
 
 def _listed(names: list[str]) -> str:
