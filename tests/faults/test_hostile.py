@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from faults.hostile import CASES, GOOD, Case
+from helpers.command import run_tenor
 
 from tenor.corpus import pieces
 from tenor.corpus.columns import Wanted
@@ -60,6 +62,19 @@ def test_rejects_of_a_table_are_located_by_line(tmp_path: Path, monkeypatch: pyt
     prepare([tmp_path / "r.csv"], tmp_path / "out", SETTINGS)
     listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
     assert [row["line"] for row in listed] == [2, 35]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_name_that_is_not_utf8(tmp_path: Path, workers: int) -> None:
+    paths = [Path(os.fsdecode(os.fsencode(tmp_path) + b"/r\xff%d.jsonl" % n)) for n in range(2)]
+    for path in paths:
+        path.write_bytes(CASES["not json"].data)
+    prepare(paths, tmp_path / "out", PrepareSettings(workers=workers, max_rejects=1.0))
+    listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text("utf-8").splitlines()]
+    assert [row["file"] for row in listed] == [str(path) for path in paths]
+    assert json.loads((tmp_path / "out" / "job.json").read_text("utf-8"))["inputs"] == [str(path) for path in paths]
+    told = run_tenor("prepare", *paths, "--out", tmp_path / "other", "--workers", "1").failed(1)
+    assert "r\\udcff0.jsonl: 2 of 62 rows" in told
 
 
 def test_too_many_rejects_fail_and_name_the_first(tmp_path: Path) -> None:

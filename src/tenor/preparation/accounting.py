@@ -13,7 +13,7 @@ from tenor.corpus.pieces import Piece
 from tenor.errors import CorpusError, TenorError
 from tenor.preparation import mapping
 from tenor.preparation.workfolder import part_path
-from tenor.store.atomic import replacing
+from tenor.store.atomic import SURROGATES, replacing
 
 Task = dict[str, Any]
 
@@ -97,6 +97,6 @@ def read_first_reject(out: Path) -> dict[str, Any]:
 
 
 def write_rejects(path: Path, pieces: Sequence[Piece], work: Path) -> None:
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as out:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", errors=SURROGATES) as out:
         for reject in list_rejects(pieces, work):
             out.write(json.dumps(reject, ensure_ascii=False) + "\n")

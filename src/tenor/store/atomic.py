@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+SURROGATES = "backslashreplace"  # file names need not be UTF-8: what stands for their odd bytes becomes JSON's \udcXX
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -30,7 +32,8 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def canonical(value: Any) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", SURROGATES)
 
 
 def sync(path: Path) -> None:
