@@ -4,6 +4,7 @@ TenorError                 exit code 1
 ├── UsageError             exit code 2: the command or the call is wrong
 │   └── MissingExtra       an optional dependency is not installed
 ├── CorpusError            raw input that cannot be read or trusted
+│   └── Unreachable        an address that does not answer as it should; it may later
 ├── StoreError             prepared data that is missing, damaged or of another kind
 ├── RunError               a run folder or a checkpoint that cannot be used
 ├── WorkerError            a worker died, hung or lost its peers
@@ -40,6 +41,10 @@ class MissingExtra(UsageError):
 
 class CorpusError(TenorError):
     """Raw input that cannot be read or trusted."""
+
+
+class Unreachable(CorpusError):
+    """An address that does not answer as it should; it may later."""
 
 
 class StoreError(TenorError):

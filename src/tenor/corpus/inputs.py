@@ -7,9 +7,10 @@ import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from tenor.corpus.formats import COMPRESSIONS, FORMATS
-from tenor.corpus.streams import filesystem, is_url
+from tenor.corpus.remote import explained, filesystem, is_http, is_url
 from tenor.errors import CorpusError
 
 _HIDDEN = (".", "_")
@@ -40,21 +41,17 @@ def _expand(name: str) -> list[str]:
 
 def _expand_url(name: str) -> list[str]:
     system, path = filesystem(name)
-    if glob.has_magic(path):
-        found: list[str] = []
-        for match, info in sorted(system.glob(path, detail=True).items()):
-            folder = info["type"] == "directory" and not _is_http(name)
-            found += _of_folder(match, system.find(match)) if folder else [match]
-        return _some([system.unstrip_protocol(file) for file in found], name, "no file matches")
-    if not _is_http(name) and system.isdir(path):
-        found = [system.unstrip_protocol(file) for file in _of_folder(path, system.find(path))]
-        return _some(found, name, "holds no file of a known format")
+    with explained(name):
+        if glob.has_magic(urlsplit(path).path if is_http(name) else path):
+            found: list[str] = []
+            for match, info in sorted(system.glob(path, detail=True).items()):
+                folder = info["type"] == "directory" and not is_http(name)
+                found += _of_folder(match, system.find(match)) if folder else [match]
+            return _some([system.unstrip_protocol(file) for file in found], name, "no file matches")
+        if not is_http(name) and system.isdir(path):  # a web server lists no folders
+            found = [system.unstrip_protocol(file) for file in _of_folder(path, system.find(path))]
+            return _some(found, name, "holds no file of a known format")
     return [name]
-
-
-def _is_http(name: str) -> bool:
-    """Such an address is a file: its server lists no folders."""
-    return name.startswith(("http://", "https://"))
 
 
 def _of_glob(name: str) -> list[str]:

@@ -11,6 +11,7 @@ from tenor.corpus import delimited, fasttext, jsonlines, parquet
 from tenor.corpus.batch import Batch
 from tenor.corpus.columns import Columns
 from tenor.corpus.formats import Kind
+from tenor.corpus.remote import can_seek
 from tenor.corpus.sources import DELIMITERS, Source
 from tenor.corpus.streams import open_unpacked
 
@@ -58,7 +59,7 @@ def plan(sources: Sequence[Source]) -> list[Piece]:
 def _cut(source: Source, size: int) -> list[Piece]:
     if source.kind.format == "parquet":
         return _cut_groups(source, size)
-    if source.kind.compression or source.size <= size:
+    if source.kind.compression or source.size <= size or not can_seek(source.path):
         return [whole(source)]
     if source.kind.format in DELIMITERS:
         with open_unpacked(source.path, "") as stream:

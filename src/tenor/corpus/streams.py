@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from tenor.errors import CorpusError, MissingExtra
+from tenor.corpus.remote import explained, filesystem, is_url, open_remote
+from tenor.errors import CorpusError
 
 SNIFF = 1 << 16
 # Text shrinks by 3 to 10; what shrinks by hundreds over this much output is an attack or an accident.
@@ -20,41 +21,24 @@ MAX_UNPACKED = 1 << 42
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
 
 
-def is_url(path: str) -> bool:
-    return "://" in path
-
-
-def filesystem(path: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL, and the path on it."""
-    import fsspec
-
-    try:
-        found: tuple[Any, str] = fsspec.core.url_to_fs(path)
-    except ImportError as error:
-        raise MissingExtra(f"reading {path.split('://', 1)[0]}:// addresses", "remote") from error
-    except ValueError as error:
-        raise CorpusError(f"cannot be opened: {error}", where=path, remedy="check the address") from error
-    return found
-
-
 def stamp(path: str) -> tuple[int, int | str]:
     """(size, when it was changed): tells whether an input is still the same."""
     if not is_url(path):
         found = Path(path).stat()
         return found.st_size, found.st_mtime_ns
     system, name = filesystem(path)
-    return int(system.size(name) or 0), str(system.ukey(name))
+    with explained(path):
+        return int(system.size(name) or 0), str(system.ukey(name))
 
 
 @contextlib.contextmanager
 def open_raw(path: str, folder: str = "") -> Iterator[BinaryIO]:
     """The bytes as they lie there; `folder` is where a relative path starts, if not here."""
+    if is_url(path):
+        with open_remote(path) as remote:
+            yield cast(BinaryIO, remote)
+        return
     try:
-        if is_url(path):
-            system, name = filesystem(path)
-            with system.open(name, "rb") as remote:
-                yield cast(BinaryIO, remote)
-            return
         with Path(folder, path).open("rb") as raw:
             yield cast(BinaryIO, raw)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:

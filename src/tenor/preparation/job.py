@@ -19,7 +19,7 @@ from tenor.corpus.sources import Source, find_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine, Task
 from tenor.engines.settings import EngineSettings
-from tenor.errors import CorpusError, UsageError
+from tenor.errors import CorpusError, Unreachable, UsageError
 from tenor.preparation import counting, dedupe, mapping, sharding
 from tenor.preparation.accounting import (
     account,
@@ -91,6 +91,8 @@ def prepare_on(
         try:
             job = Job(work, sources, settings, tokeniser, borrowed, engine, progress)
             manifest = job.run()
+        except Unreachable:
+            raise  # trying again may go on from here
         except (CorpusError, UsageError):
             place.discard()  # trying again would give the same answer: leave nothing behind
             raise
