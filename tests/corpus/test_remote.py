@@ -80,6 +80,12 @@ def test_what_a_server_answered_is_told(address: str) -> None:
             read(f"http://127.0.0.1:{port}/r.jsonl")
 
 
+def test_a_query_does_not_hide_the_ending(address: str) -> None:
+    for file in FILES:
+        [source] = find_sources([f"{address}/ranges/{file}?x=[1]&y=2.1"], Wanted())
+        assert source.kind.format == ("json" if file == "r.jsonl" else "csv")
+
+
 def test_what_was_done_before_a_server_failed_is_kept(address: str, tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "r.jsonl", make_reviews(100))
     with pytest.raises(Unreachable):

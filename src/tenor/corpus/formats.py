@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from urllib.parse import urlsplit
 
+from tenor.corpus.remote import is_http
 from tenor.errors import CorpusError
 
 COMPRESSIONS = {".gz": "gz", ".bz2": "bz2", ".zst": "zst", ".zstd": "zst"}
@@ -34,10 +36,16 @@ def compression_of(name: str, start: bytes) -> str:
     for magic, kind in _MAGIC:
         if start.startswith(magic):
             return kind
-    suffix = PurePosixPath(name).suffix.lower()
+    suffix = "".join(_endings(name)[-1:])
     if suffix in COMPRESSIONS and start:
         raise CorpusError(f"is not {COMPRESSIONS[suffix]} data, whatever its name says", where=name)
     return ""
+
+
+def _endings(name: str) -> list[str]:
+    """`.jsonl`, `.gz`; those of a web address end before its query."""
+    path = urlsplit(name).path if is_http(name) else name
+    return [suffix.lower() for suffix in PurePosixPath(path).suffixes]
 
 
 def format_of(name: str, start: bytes) -> str | None:
@@ -47,10 +55,9 @@ def format_of(name: str, start: bytes) -> str | None:
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if start.startswith(b"__label__"):
         return "fasttext"
-    path = PurePosixPath(name)
-    suffixes = [s for s in path.suffixes if s.lower() not in COMPRESSIONS]
-    if suffixes and suffixes[-1].lower() in FORMATS:
-        return FORMATS[suffixes[-1].lower()]
+    suffixes = [ending for ending in _endings(name) if ending not in COMPRESSIONS]
+    if suffixes and suffixes[-1] in FORMATS:
+        return FORMATS[suffixes[-1]]
     if suffixes[-2:-1] == [".ft"]:
         return "fasttext"
     return "json" if _is_object(start.split(b"\n", 1)[0]) else None
