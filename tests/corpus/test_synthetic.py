@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -57,3 +58,17 @@ def test_duplicates_and_length(tmp_path: Path) -> None:
 def test_settings_that_mean_nothing(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError):
         GenerateSettings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["r.jsonl.gz", "r.json.ZST", "r.csv", "r.parquet"])
+def test_names_that_promise_another_format(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}: plain JSON lines are written"):
+        generate(tmp_path / name, GenerateSettings(rows=10))
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: forced.append(os.fstat(handle).st_size))
+    result = generate(tmp_path / "r.jsonl", GenerateSettings(rows=10))
+    assert forced == [result.bytes]

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tenor.corpus.formats import COMPRESSIONS, FORMATS
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.phrases import opinions, talk
 from tenor.errors import UsageError
@@ -47,6 +48,10 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
     path, size = Path(out), 0
     if path.is_dir():
         raise UsageError("is a folder", where=path, remedy="name a file such as reviews.jsonl")
+    if path.suffix.lower() in COMPRESSIONS or FORMATS.get(path.suffix.lower(), "json") != "json":
+        raise UsageError(
+            f"plain JSON lines are written, no {path.suffix}", where=path, remedy="name a file such as reviews.jsonl"
+        )
     progress.start("generating", settings.rows, "rows")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -54,6 +59,8 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
             for rows, block in blocks(settings):
                 size += file.write(block)
                 progress.advance(rows)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
