@@ -14,7 +14,20 @@ TenorError                 exit code 1
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """An OSError that names no file, as that of a full disk does not, names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 class TenorError(Exception):

@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -197,18 +198,32 @@ def test_the_result_may_lie_among_the_input(tmp_path: Path, monkeypatch: pytest.
     assert prepare(".", "more", settings).manifest_sha256 == first.manifest_sha256
 
 
-@pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # of a file: each ends another stage
-def test_a_full_disk(corpus: list[Path], expected: dict[str, str], tmp_path: Path, limit: int) -> None:
+@contextlib.contextmanager
+def _small_files(limit: int) -> Iterator[None]:
+    """No file may grow past the limit: what a full disk does, at a chosen place."""
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
     try:
-        with pytest.raises(OSError, match="too large"):
-            prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+
+@pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # of a file: each ends another stage
+def test_a_full_disk(corpus: list[Path], expected: dict[str, str], tmp_path: Path, limit: int) -> None:
+    with _small_files(limit), pytest.raises(OSError, match="too large") as raised:
+        prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
+    assert Path(raised.value.filename).is_relative_to(tmp_path)
     assert not (tmp_path / "out").exists()
     prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))
     assert hashes(tmp_path / "out") == expected
+
+
+def test_a_full_disk_while_generating(tmp_path: Path) -> None:
+    with _small_files(1 << 10), pytest.raises(OSError, match="too large") as raised:
+        generate(tmp_path / "r.jsonl", GenerateSettings(rows=100))
+    assert raised.value.filename == str(tmp_path / "r.jsonl")
+    assert not list(tmp_path.iterdir())
 
 
 def test_two_jobs_at_once_for_one_folder(corpus: list[Path], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from tenor.corpus.remote import explained, filesystem, is_url, open_remote
-from tenor.errors import CorpusError
+from tenor.errors import CorpusError, naming
 
 SNIFF = 1 << 16
 # Text shrinks by 3 to 10; what shrinks by hundreds over this much output is an attack or an accident.
@@ -39,7 +39,7 @@ def open_raw(path: str, folder: str = "") -> Iterator[BinaryIO]:
             yield cast(BinaryIO, remote)
         return
     try:
-        with Path(folder, path).open("rb") as raw:
+        with naming(path), Path(folder, path).open("rb") as raw:
             yield cast(BinaryIO, raw)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         why = error.strerror or type(error).__name__

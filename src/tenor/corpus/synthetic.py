@@ -20,7 +20,7 @@ import pyarrow as pa
 from tenor.corpus.formats import COMPRESSIONS, FORMATS
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.phrases import opinions, talk
-from tenor.errors import UsageError
+from tenor.errors import UsageError, naming
 from tenor.progress import SILENT, Progress
 
 _DEFAULTS = GenerateSettings()
@@ -55,7 +55,7 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
     progress.start("generating", settings.rows, "rows")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with naming(path), temporary.open("wb") as file:
             for rows, block in blocks(settings):
                 size += file.write(block)
                 progress.advance(rows)

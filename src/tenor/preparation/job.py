@@ -19,7 +19,7 @@ from tenor.corpus.sources import Source, find_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine, Task
 from tenor.engines.settings import EngineSettings
-from tenor.errors import CorpusError, Unreachable, UsageError
+from tenor.errors import CorpusError, Unreachable, UsageError, naming
 from tenor.preparation import counting, dedupe, mapping, sharding
 from tenor.preparation.accounting import (
     account,
@@ -87,7 +87,7 @@ def prepare_on(
         check_rejects(done[0].rows, settings.max_rejects, lambda: read_first_reject(place.out))
         progress.say(f"{place.out} holds this job's result already")
         return make_result(place.out, *done)
-    with place.working() as work:
+    with naming(place.out), place.working() as work:
         try:
             job = Job(work, sources, settings, tokeniser, borrowed, engine, progress)
             manifest = job.run()

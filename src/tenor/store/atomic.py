@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tenor.errors import naming
+
 SURROGATES = "backslashreplace"  # file names need not be UTF-8: what stands for their odd bytes becomes JSON's \udcXX
 
 
@@ -18,9 +20,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its name when the block ends well, and goes away when it does not."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        sync(temporary)
-        temporary.replace(path)
+        with naming(path):
+            yield temporary
+            sync(temporary)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from tenor.environment import describe
+from tenor.errors import naming
 from tenor.store.atomic import write_bytes
 from tenor.training.card import model_card
 
@@ -34,7 +35,8 @@ class RunFolder:
             write_bytes(self.path / "vocab.json", vocabulary.read_bytes())
 
     def log(self, event: Mapping[str, Any]) -> None:
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        path = self.path / "metrics.jsonl"
+        with naming(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event) + "\n")
 
     def rewind(self, step: int) -> None:
