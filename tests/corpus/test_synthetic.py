@@ -72,3 +72,8 @@ def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "fsync", lambda handle: forced.append(os.fstat(handle).st_size))
     result = generate(tmp_path / "r.jsonl", GenerateSettings(rows=10))
     assert forced == [result.bytes]
+
+
+def test_missing_folders_are_made(tmp_path: Path) -> None:
+    made = generate(tmp_path / "new" / "folder" / "r.jsonl", GenerateSettings(rows=10))
+    assert Path(made.out).read_bytes().count(b"\n") == 10

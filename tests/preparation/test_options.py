@@ -56,6 +56,8 @@ def test_a_borrowed_vocabulary(tmp_path: Path) -> None:
     assert _words(tmp_path, "second", vocab=str(tmp_path / "first"), test_share=0.3) == words
     first, second = Manifest.load(tmp_path / "first"), Manifest.load(tmp_path / "second")
     assert first.vocab_sha256 == second.vocab_sha256 and first.vocab_size == 50
+    with pytest.raises(UsageError, match="--vocab names nothing"):
+        _words(tmp_path, "nothing", vocab=str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="another tokeniser"):
         _words(tmp_path, "third", vocab=str(tmp_path / "first"), marks=False)
 

@@ -52,6 +52,7 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
         raise UsageError(
             f"plain JSON lines are written, no {path.suffix}", where=path, remedy="name a file such as reviews.jsonl"
         )
+    path.parent.mkdir(parents=True, exist_ok=True)
     progress.start("generating", settings.rows, "rows")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -55,7 +55,7 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
         return known
     table, totals = WordTable(), np.zeros(0, np.int64)
     for number in task["slices"]:
-        packed, starts, counts = _slice(task, number)
+        packed, starts, counts = _words_of(task, number)
         ids = table.add(packed, starts)
         if len(table) > len(totals):
             totals = np.concatenate([totals, np.zeros(len(table) + len(totals), np.int64)])
@@ -71,7 +71,7 @@ def merge_part(task: dict[str, Any]) -> dict[str, Any]:
         return save_meta(folder, {"words": len(table)})
 
 
-def _slice(
+def _words_of(
     task: dict[str, Any], number: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """A slice's words of this part, packed, and their counts."""

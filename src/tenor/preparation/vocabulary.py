@@ -72,6 +72,10 @@ def as_ids(found: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
     """Another folder's vocabulary; UsageError when its texts were cut into words another way."""
     path = Path(name)
+    if not path.exists():
+        raise UsageError(
+            "--vocab names nothing that is there", where=path, remedy="name a prepared folder, a run, or a vocab.json"
+        )
     if (path / "manifest.json").exists() and Manifest.load(path).tokeniser != tokeniser:
         raise UsageError(
             "was prepared with another tokeniser", where=path, remedy="use the same --clean, --stopwords and --marks"
