@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,26 @@ def test_a_worker_that_slows_in_the_middle() -> None:
     assert (mix.before, mix.after) == ((1, 1), (1, 3))
 
 
+def measured(*rates: float) -> dict[str, Any]:
+    """A row of a result: its rates in each turn."""
+    return {"samples_per_s": statistics.median(rates), "spread": {"samples_per_s": {"values": list(rates)}}}
+
+
 def test_the_ideal_of_two_unlike_halves() -> None:
-    row = {"samples_per_s": 120.0}
-    balance._put_beside_ideal(row, before=200.0, after=100.0)  # 300 samples in each half take 1.5 s and 3 s
-    assert row["ideal_samples_per_s"] == pytest.approx(600 / 4.5)
+    before, after = [measured(120.0), measured(80.0)], [measured(60.0), measured(40.0)]
+    row = balance._compared(measured(120.0), measured(60.0), before, after)
+    assert row["ideal_samples_per_s"] == pytest.approx(600 / 4.5)  # 300 samples in each half take 1.5 s and 3 s
     assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)
+    assert row["times_off"] == pytest.approx(2.0)
+    assert row["alone_samples_per_s"] == [[120.0, 80.0], [60.0, 40.0]]
+
+
+def test_a_slow_minute_that_hits_a_whole_turn_does_not_show() -> None:
+    alone = [measured(100.0, 50.0, 110.0), measured(100.0, 50.0, 90.0)]
+    row = balance._compared(measured(180.0, 90.0, 180.0), measured(90.0, 45.0, 120.0), alone, alone)
+    assert row["spread"]["share_of_ideal"]["values"] == pytest.approx([0.9, 0.9, 0.9])
+    assert row["spread"]["times_off"]["values"] == pytest.approx([2.0, 2.0, 1.5])
+    assert row["times_off"] == pytest.approx(2.0)
 
 
 def test_a_rate_leaves_out_the_first_step_of_each_epoch() -> None:

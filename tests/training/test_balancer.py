@@ -54,6 +54,16 @@ def test_shares_settle_within_30_steps_of_a_change(size: int, factor: float, eve
     assert max(history.excess[95:]) < 0.15
 
 
+def test_one_step_after_the_warm_up_is_enough_to_relieve_a_worker_three_times_slower() -> None:
+    balancer, equal = Balancer(2), np.array([4000.0, 4000.0])
+    balancer.observe(equal, np.array([9.0, 0.1]))  # libraries load
+    assert balancer.decide(equal) is None
+    balancer.observe(equal, np.array([0.1, 0.3]))
+    costs = balancer.decide(equal)
+    assert costs is not None
+    np.testing.assert_allclose(costs.share_out(8000.0), [6000.0, 2000.0], rtol=1e-6)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("size", range(2, 257, 11))
 @pytest.mark.parametrize("every", [3, 5])

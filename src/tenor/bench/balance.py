@@ -3,10 +3,12 @@
 The slow workers are emulated (see training/slowdown.py). The ideal is the sum of what the workers reach alone: each
 one trains in a run of its own, with its slowdown, on batches as large as its share in a run that was balanced by
 steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included; of every run the
-first step of each epoch, in which libraries load or validation has just ended, is left out. All runs take turns, those
-of the lone workers among them, so that a slow minute of the machine hits all alike. More workers than cores stand in
-line for them, which the ideal does not know of. Batches are large enough for a step to outlast most hiccups of a shared
-machine: workers that wait for each other lose what the slower one loses, in every step anew.
+first step of each epoch, in which libraries load or validation has just ended, is left out. More workers than cores
+stand in line for them, which the ideal does not know of.
+
+A shared machine wavers by a tenth within minutes. So the runs of a mix and of its lone workers follow each other, and
+`share_of_ideal` and `times_off` (a mode's speed over that without balancing) are formed within each turn; their medians
+over the turns are given.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tenor.bench.core import Contender, Result, measure
+from tenor.bench.core import Contender, Result, measure, spread
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.generation import GenerateSettings
 from tenor.corpus.synthetic import generate
@@ -32,6 +34,7 @@ from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
 MODES = {"off": "off", "epoch": "epoch", "steps": "steps:3"}
+ORDER = ("epoch", "off", "steps")  # of the runs: by steps, between those it is compared to
 MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
 TRAINING = TrainSettings(threads=1, batch_size=512, epochs=100, dropout=0.0)
 DATA = PrepareSettings(max_length=64, vocab_size=5000)
@@ -41,6 +44,7 @@ STEPS_ALONE = 60  # also of the run that shows which shares come about
 
 Speeds = tuple[float, ...]  # how slow each worker is
 Worker = tuple[float, int]  # how slow it is, and its rows of each batch
+Row = dict[str, Any]  # of a result
 
 
 @dataclass(frozen=True)
@@ -72,30 +76,50 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     raw, data = folder / "reviews.jsonl", folder / "data"
     generate(raw, GenerateSettings(rows=NUM_ROWS))
     prepare([raw], data, DATA)
-    together = [
-        Contender(f"{mix.name} {mode}", partial(_together, data, mix, balance), {"mix": mix.name, "mode": mode})
-        for mix in mixes
-        for mode, balance in MODES.items()
-    ]
-    workers = {speeds: _settled(data, speeds) for mix in mixes for speeds in (mix.before, mix.after)}
-    alone = [
-        Contender(_name(worker), partial(_alone, data, worker))
-        for worker in sorted({worker for team in workers.values() for worker in team})
-    ]
-    result = measure("balance", [*together, *alone], settings.repeats, settings.warmups, progress)
-    rates = {row["name"]: row["samples_per_s"] for row in result.rows[len(together) :]}
-    rows = result.rows[: len(together)]
-    for row, mix in zip(rows, [mix for mix in mixes for _ in MODES], strict=True):
-        halves = [[rates[_name(worker)] for worker in workers[speeds]] for speeds in (mix.before, mix.after)]
-        _put_beside_ideal(row, sum(halves[0]), sum(halves[1]))
-        row["alone_samples_per_s"] = halves[0] if mix.before == mix.after else halves
+    teams = {speeds: _settled(data, speeds) for mix in mixes for speeds in (mix.before, mix.after)}
+    contenders = []
+    for mix in mixes:
+        for mode in ORDER:
+            run_once = partial(_together, data, mix, MODES[mode])
+            contenders.append(Contender(_name(mix, mode), run_once, {"mix": mix.name, "mode": mode}))
+        for worker in sorted({*teams[mix.before], *teams[mix.after]}):
+            contenders.append(Contender(_name(mix, worker), partial(_alone, data, worker)))
+    result = measure("balance", contenders, settings.repeats, settings.warmups, progress)
+    measured = {row["name"]: row for row in result.rows}
+    rows = []
+    for mix in mixes:
+        halves = [[measured[_name(mix, worker)] for worker in teams[speeds]] for speeds in (mix.before, mix.after)]
+        rows += [_compared(measured[_name(mix, mode)], measured[_name(mix, "off")], *halves) for mode in MODES]
     return replace(result, rows=rows)
 
 
-def _put_beside_ideal(row: dict[str, Any], before: float, after: float) -> None:
-    """The ideal of the whole run: as many samples are trained on in either half of it."""
-    row["ideal_samples_per_s"] = 2.0 / (1.0 / before + 1.0 / after)
-    row["share_of_ideal"] = row["samples_per_s"] / row["ideal_samples_per_s"]
+def _compared(row: Row, off: Row, before: list[Row], after: list[Row]) -> Row:
+    """A mode's row beside the mix without balancing and its workers alone in either half of the run, turn by turn."""
+    halves = [[sum(rates) for rates in zip(*map(_rates, team), strict=True)] for team in (before, after)]
+    ideals = [_ideal(*sums) for sums in zip(*halves, strict=True)]
+    figures = {
+        "ideal_samples_per_s": ideals,
+        "share_of_ideal": [rate / ideal for rate, ideal in zip(_rates(row), ideals, strict=True)],
+        "times_off": [rate / other for rate, other in zip(_rates(row), _rates(off), strict=True)],
+    }
+    alone = [[worker["samples_per_s"] for worker in team] for team in (before, after)]
+    return {
+        **row,
+        **{name: statistics.median(values) for name, values in figures.items()},
+        "spread": row["spread"] | {name: spread(values) for name, values in figures.items()},
+        "alone_samples_per_s": alone[0] if before == after else alone,
+    }
+
+
+def _ideal(before: float, after: float) -> float:
+    """Of a whole run: as many samples are trained on in either half of it."""
+    return 2.0 / (1.0 / before + 1.0 / after)
+
+
+def _rates(row: Row) -> list[float]:
+    """Samples a second of every turn."""
+    rates: list[float] = row["spread"]["samples_per_s"]["values"]
+    return rates
 
 
 def _settled(data: Path, speeds: Speeds) -> list[Worker]:
@@ -107,8 +131,9 @@ def _settled(data: Path, speeds: Speeds) -> list[Worker]:
     return list(zip(speeds, rows, strict=True))
 
 
-def _name(worker: Worker) -> str:
-    return f"alone {worker[0]:g} with {worker[1]} rows"
+def _name(mix: Mix, who: str | Worker) -> str:
+    """Of a mix in a mode, or of one of its workers alone."""
+    return f"{mix.name} {who}" if isinstance(who, str) else f"{mix.name} alone: {who[0]:g} with {who[1]} rows"
 
 
 def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:

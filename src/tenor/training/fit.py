@@ -57,8 +57,8 @@ class Fit:
     def _distance(self, z: Floats, y: Floats, seen: NDArray[np.bool_]) -> Floats:
         """log(seen / expected); 0 where too little is known to expect anything."""
         fixed, per_token = self.estimate()
-        known = seen & self.known
-        logs: Floats = np.log(np.divide(y, per_token + fixed * z, out=np.ones_like(y), where=known))
+        expected = seen & (self.sums[W] > ENOUGH - 0.5)  # the first of them has faded a little
+        logs: Floats = np.log(np.divide(y, per_token + fixed * z, out=np.ones_like(y), where=expected))
         return logs
 
     def _try(self, terms: Floats, sigmas: Floats, seen: NDArray[np.bool_]) -> None:
@@ -85,7 +85,7 @@ class Fit:
             self.off[:, changed] = 0.0
 
     def estimate(self) -> tuple[Floats, Floats]:
-        """(fixed, per_token) of every worker; those hardly seen are taken for the middle of the others.
+        """(fixed, per_token) of every worker; those not seen yet are taken for the middle of the others.
 
         A slow machine is slow at everything: where a worker's steps were too alike to tell its two costs apart, they
         stand to each other as everyone's do.
@@ -108,8 +108,8 @@ class Fit:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which workers' fits rest on steps enough."""
-        known: NDArray[np.bool_] = self.sums[W] > ENOUGH - 0.5  # the first of them has faded a little
+        """Which workers' fits rest on anything."""
+        known: NDArray[np.bool_] = self.sums[W] > 0
         return known
 
     @property
