@@ -30,18 +30,17 @@ def test_a_worker_that_slows_in_the_middle() -> None:
     assert (mix.before, mix.after) == ((1, 1), (1, 3))
 
 
-def measured(*rates: float) -> dict[str, Any]:
-    """A row of a result: its rates in each turn."""
-    return {"samples_per_s": statistics.median(rates), "spread": {"samples_per_s": {"values": list(rates)}}}
+def measured(*speeds: float) -> dict[str, Any]:
+    """A row of a result: its tokens a second in each turn."""
+    return {"tokens_per_s": statistics.median(speeds), "spread": {"tokens_per_s": {"values": list(speeds)}}}
 
 
 def test_the_ideal_of_two_unlike_halves() -> None:
     before, after = [measured(120.0), measured(80.0)], [measured(60.0), measured(40.0)]
     row = balance._compared(measured(120.0), measured(60.0), before, after)
-    assert row["ideal_samples_per_s"] == pytest.approx(600 / 4.5)  # 300 samples in each half take 1.5 s and 3 s
-    assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)
+    assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)  # 300 tokens in each half take 1.5 s and 3 s
     assert row["times_off"] == pytest.approx(2.0)
-    assert row["alone_samples_per_s"] == [[120.0, 80.0], [60.0, 40.0]]
+    assert row["alone_tokens_per_s"] == [[120.0, 80.0], [60.0, 40.0]]
 
 
 def test_a_slow_minute_that_hits_a_whole_turn_does_not_show() -> None:
@@ -52,10 +51,25 @@ def test_a_slow_minute_that_hits_a_whole_turn_does_not_show() -> None:
     assert row["times_off"] == pytest.approx(2.0)
 
 
-def test_a_rate_leaves_out_the_first_step_of_each_epoch() -> None:
+def test_rates_leave_out_the_first_step_of_each_epoch() -> None:
     seconds = {1: [9.0, 9.5, 10.0], 2: [20.0, 21.0]}  # starting up, and validating, took the rest
-    steps = [{"epoch": e, "seconds": at, "samples": 30} for e, times in seconds.items() for at in times]
-    assert balance._rate(steps) == pytest.approx(90 / 2.0)
+    steps = [{"epoch": e, "seconds": s, "samples": 30, "tokens": 60 * s} for e, at in seconds.items() for s in at]
+    rates = balance._rates(steps)
+    assert rates["samples_per_s"] == pytest.approx(90 / 2.0)
+    assert rates["tokens_per_s"] == pytest.approx(60 * (9.5 + 10.0 + 21.0) / 2.0)
+
+
+def test_short_rows_do_not_make_a_lone_worker_look_fast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[str, Any]]:
+        length = 10 if workers == 1 else 40  # 1,000 tokens a second and worker, whatever the rows
+        slow = [{"samples": 100, "tokens": 100 * length, "seconds": length * 0.1 / workers * step} for step in range(9)]
+        return [{"shares": [100] * workers, "epoch": 1, **event} for event in slow]
+
+    monkeypatch.setattr(balance, "_train", train)
+    for name in ("generate", "prepare"):
+        monkeypatch.setattr(balance, name, lambda *_: None)
+    for row in balance.run(BenchSettings(repeats=1, rows="1:1"), tmp_path, SILENT).rows:
+        assert row["share_of_ideal"] == pytest.approx(1.0)
 
 
 def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[str, Any]]:
@@ -65,7 +79,8 @@ def fake_train(data: Path, workers: int, steps: int, **changes: Any) -> list[dic
     rate = {"off": workers / max(slowness), balance.MODES["steps"]: 0.9 * sum(1 / slow for slow in slowness)}
     rows = [round(240 / slow / sum(1 / other for other in slowness)) for slow in slowness]
     pace = 100.0 * rate.get(changes.get("balance", ""), 1 / slowness[0])
-    return [{"shares": rows, "epoch": 1, "samples": 240, "seconds": 240 / pace * step} for step in range(steps)]
+    event = {"shares": rows, "epoch": 1, "samples": 240, "tokens": 9600}
+    return [{**event, "seconds": 240 / pace * step} for step in range(steps)]
 
 
 def test_every_mix_in_every_mode_beside_its_ideal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +116,5 @@ def test_a_small_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = balance.run(BenchSettings(repeats=1, warmups=0), tmp_path, SILENT)
     assert [(row["mix"], row["mode"]) for row in result.rows] == [("1:3", mode) for mode in ("off", "epoch", "steps")]
     for row in result.rows:
-        assert len(row["alone_samples_per_s"]) == 2
-        assert row["share_of_ideal"] == pytest.approx(row["samples_per_s"] / sum(row["alone_samples_per_s"]))
+        assert len(row["alone_tokens_per_s"]) == 2
+        assert row["share_of_ideal"] == pytest.approx(row["tokens_per_s"] / sum(row["alone_tokens_per_s"]))

@@ -183,6 +183,9 @@ def test_a_finished_job_is_judged_by_the_limit_given_now(tmp_path: Path) -> None
     with pytest.raises(CorpusError, match=r"1 of 52 rows cannot be used .empty 1., the first in line 52"):
         prepare([path], tmp_path / "out", ONE)
     assert prepare([path], tmp_path / "out", PrepareSettings(workers=1, max_rejects=0.02)).rows_kept == 51
+    (tmp_path / "out" / "rejects.jsonl").write_text("")
+    with pytest.raises(StoreError, match=r"rejects.jsonl: .*not there.*prepare again"):
+        prepare([path], tmp_path / "out", ONE)
 
 
 def test_fasttext_labels_beside_stars_are_refused_unless_said(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 The slow workers are emulated (see training/slowdown.py). The ideal is the sum of what the workers reach alone: each
 one trains in a run of its own, with its slowdown, on batches as large as its share in a run that was balanced by
-steps and has settled. `share_of_ideal` is a mode's samples a second over that sum, settling included; of every run the
+steps and has settled. `share_of_ideal` is a mode's speed over that sum, settling included; of every run the
 first step of each epoch, in which libraries load or validation has just ended, is left out. More workers than cores
 stand in line for them, which the ideal does not know of.
 
 A shared machine wavers by a tenth within minutes. So the runs of a mix and of its lone workers follow each other, and
 `share_of_ideal` and `times_off` (a mode's speed over that without balancing) are formed within each turn; their medians
-over the turns are given.
+over the turns are given. Both go by tokens a second: batches hold rows of like length, and runs with other batches meet
+other lengths.
 """
 
 from __future__ import annotations
@@ -95,31 +96,30 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
 
 def _compared(row: Row, off: Row, before: list[Row], after: list[Row]) -> Row:
     """A mode's row beside the mix without balancing and its workers alone in either half of the run, turn by turn."""
-    halves = [[sum(rates) for rates in zip(*map(_rates, team), strict=True)] for team in (before, after)]
+    halves = [[sum(speeds) for speeds in zip(*map(_speeds, team), strict=True)] for team in (before, after)]
     ideals = [_ideal(*sums) for sums in zip(*halves, strict=True)]
     figures = {
-        "ideal_samples_per_s": ideals,
-        "share_of_ideal": [rate / ideal for rate, ideal in zip(_rates(row), ideals, strict=True)],
-        "times_off": [rate / other for rate, other in zip(_rates(row), _rates(off), strict=True)],
+        "share_of_ideal": [speed / ideal for speed, ideal in zip(_speeds(row), ideals, strict=True)],
+        "times_off": [speed / other for speed, other in zip(_speeds(row), _speeds(off), strict=True)],
     }
-    alone = [[worker["samples_per_s"] for worker in team] for team in (before, after)]
+    alone = [[worker["tokens_per_s"] for worker in team] for team in (before, after)]
     return {
         **row,
         **{name: statistics.median(values) for name, values in figures.items()},
         "spread": row["spread"] | {name: spread(values) for name, values in figures.items()},
-        "alone_samples_per_s": alone[0] if before == after else alone,
+        "alone_tokens_per_s": alone[0] if before == after else alone,
     }
 
 
 def _ideal(before: float, after: float) -> float:
-    """Of a whole run: as many samples are trained on in either half of it."""
+    """Of a whole run: as much is trained on in either half of it."""
     return 2.0 / (1.0 / before + 1.0 / after)
 
 
-def _rates(row: Row) -> list[float]:
-    """Samples a second of every turn."""
-    rates: list[float] = row["spread"]["samples_per_s"]["values"]
-    return rates
+def _speeds(row: Row) -> list[float]:
+    """Tokens a second of every turn."""
+    speeds: list[float] = row["spread"]["tokens_per_s"]["values"]
+    return speeds
 
 
 def _settled(data: Path, speeds: Speeds) -> list[Worker]:
@@ -137,13 +137,12 @@ def _name(mix: Mix, who: str | Worker) -> str:
 
 
 def _together(data: Path, mix: Mix, balance: str) -> Mapping[str, float]:
-    steps = _train(data, len(mix.before), STEPS, balance=balance, slowdown=mix.slowdown())
-    return {"samples_per_s": _rate(steps)}
+    return _rates(_train(data, len(mix.before), STEPS, balance=balance, slowdown=mix.slowdown()))
 
 
 def _alone(data: Path, worker: Worker) -> Mapping[str, float]:
     slowness, rows = worker
-    return {"samples_per_s": _rate(_train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}"))}
+    return _rates(_train(data, 1, STEPS_ALONE, batch_size=rows, slowdown=f"0:{slowness:g}"))
 
 
 def _train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[str, Any]]:
@@ -155,8 +154,8 @@ def _train(data: Path, workers: int, steps: int, **changes: Any) -> list[dict[st
     return [event for event in map(json.loads, lines) if event["event"] == "step"]
 
 
-def _rate(steps: list[dict[str, Any]]) -> float:
-    """Samples a second, but for the first step of each epoch."""
+def _rates(steps: list[dict[str, Any]]) -> dict[str, float]:
+    """Samples and tokens a second, but for the first step of each epoch."""
     pairs = [(before, after) for before, after in pairwise(steps) if before["epoch"] == after["epoch"]]
     seconds = sum(after["seconds"] - before["seconds"] for before, after in pairs)
-    return float(sum(after["samples"] for _, after in pairs) / seconds)
+    return {f"{what}_per_s": float(sum(after[what] for _, after in pairs) / seconds) for what in ("samples", "tokens")}

@@ -15,16 +15,14 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-_SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+from tenor.cli.console import rate
 
 
 class _Rate(ProgressColumn):
     """Amount a second, in the stage's own unit."""
 
     def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed or 0.0
-        size, prefix = next(((s, p) for s, p in _SCALE if speed >= s), (1.0, ""))
-        return Text(f"{speed / size:.1f} {prefix}{task.fields['unit']}/s")
+        return Text(rate(task.finished_speed or task.speed or 0.0, task.fields["unit"]))
 
 
 class Bar:

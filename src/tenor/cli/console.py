@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json as jsonlib
 import sys
+import time
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from tenor.progress import Progress, Silent
+
+EVERY_SECONDS = 30.0  # between lines that tell how far work is
+_SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class Console:
@@ -31,7 +36,7 @@ class Console:
         self.say(f"tenor: {' '.join(message.split())}")
 
     def progress(self) -> Progress:
-        """A bar on a terminal; in a pipe only the lines said, with `json` only warnings among them."""
+        """A bar on a terminal; in a pipe or a file lines, with `json` only warnings among them."""
         if not sys.stderr.isatty():
             return Lines(self) if not self.json else Warnings(self)
         from tenor.cli.bar import Bar
@@ -40,10 +45,29 @@ class Console:
 
 
 class Lines(Silent):
-    """Progress without a terminal: what is said, no bars."""
+    """Progress without a terminal: what is said, and twice a minute how far long work is."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.start("", None, "")
+
+    def start(self, stage: str, total: float | None, unit: str) -> None:
+        self.stage, self.total, self.unit = stage, total, unit
+        self.done, self.began = 0.0, time.monotonic()
+        self.told = self.began
+
+    def advance(self, amount: float, note: str = "") -> None:
+        self.done += amount
+        now = time.monotonic()
+        if now - self.told < EVERY_SECONDS:
+            return
+        self.told = now
+        speed = self.done / (now - self.began)
+        parts = [self.stage, rate(speed, self.unit)]
+        if self.total and speed:
+            left = timedelta(seconds=round(max(0.0, self.total - self.done) / speed))
+            parts[1:1] = [f"{self.done / self.total:.0%}", f"{left} left"]
+        self.say("  ".join(filter(None, [*parts, note])))
 
     def say(self, line: str) -> None:
         self.console.say(line)
@@ -57,6 +81,13 @@ class Warnings(Silent):
 
     def warn(self, line: str) -> None:
         self.console.say(line)
+
+
+def rate(speed: float, unit: str) -> str:
+    """Amount a second: `1.2 MB/s`."""
+    size, prefix = next(((s, p) for s, p in _SCALE if speed >= s), (1.0, ""))
+    shown = f"{speed / size:.1f}" if speed >= 1 else f"{speed:.2g}"
+    return f"{shown} {prefix}{unit}/s"
 
 
 def lines(values: dict[str, Any]) -> str:

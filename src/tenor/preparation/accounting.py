@@ -10,7 +10,7 @@ from typing import Any
 
 from tenor.corpus.labels import LabelRule
 from tenor.corpus.pieces import Piece
-from tenor.errors import CorpusError, TenorError
+from tenor.errors import CorpusError, StoreError, TenorError
 from tenor.preparation import mapping
 from tenor.preparation.workfolder import part_path
 from tenor.store.atomic import SURROGATES, replacing
@@ -91,8 +91,15 @@ def list_rejects(pieces: Sequence[Piece], work: Path) -> Iterator[dict[str, Any]
 
 def read_first_reject(out: Path) -> dict[str, Any]:
     """The first refused row of a finished folder."""
-    with (out / mapping.REJECTS).open(encoding="utf-8") as lines:
-        found: dict[str, Any] = json.loads(next(lines))
+    file = out / mapping.REJECTS
+    try:
+        with file.open(encoding="utf-8") as lines:
+            found: dict[str, Any] = json.loads(lines.readline())
+    except (OSError, ValueError) as error:
+        remedy = f"remove {out} and prepare again"
+        raise StoreError(
+            "the refused rows that the manifest counts are not there", where=file, remedy=remedy
+        ) from error
     return found
 
 

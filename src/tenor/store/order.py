@@ -8,6 +8,7 @@ that fits one window is shuffled as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -45,7 +46,7 @@ class Order:
         return max(1, self.window // self.batch_size)
 
     @cached_property
-    def _window(self):  # type: ignore[no-untyped-def]
+    def _window(self) -> Callable[[int, int], tuple[Rows, Rows]]:
         return lru_cache(maxsize=2)(self._arrange)
 
     def batch(self, epoch: int, k: int) -> Rows:

@@ -1,0 +1,39 @@
+"""Progress where there is no terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenor.cli import console
+from tenor.cli.console import Console, Lines, rate
+
+
+def test_long_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
+    progress = Lines(Console())
+    progress.start("bench balance", 40, "run")
+    for step in range(1, 5):
+        now[0] = 1000.0 + 20 * step
+        progress.advance(1, f"run {step}")
+    assert capsys.readouterr().err.splitlines() == [
+        "bench balance  5%  0:12:40 left  0.05 run/s  run 2",
+        "bench balance  10%  0:12:00 left  0.05 run/s  run 4",
+    ]
+
+
+def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Lines(Console())
+    progress.start("mapping", None, "B")
+    for _ in range(100):
+        progress.advance(1e6)
+    progress.finish()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("speed", "told"),
+    [(0.0, "0 B/s"), (0.051, "0.051 B/s"), (12.34, "12.3 B/s"), (2.5e6, "2.5 MB/s"), (3e9, "3.0 GB/s")],
+)
+def test_a_rate_is_short(speed: float, told: str) -> None:
+    assert rate(speed, "B") == told
