@@ -16,14 +16,14 @@ from tenor.errors import UsageError
 
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
-    monkeypatch.setitem(scenarios.SCENARIOS, "fake", "bench.fake_scenario")
+    monkeypatch.setitem(scenarios.SCENARIOS, "scaling", "bench.fake_scenario")
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command("bench")(bench)
     return app
 
 
 def test_json_and_file_are_the_same(app: typer.Typer, tmp_path: Path) -> None:
-    words = ["fake", "--workers", "1,2,4", "--repeats", "2", "--json", "--out", str(tmp_path / "result.json")]
+    words = ["scaling", "--workers", "1,2,4", "--repeats", "2", "--json", "--out", str(tmp_path / "result.json")]
     ran = CliRunner().invoke(app, words)
     assert ran.exit_code == 0, ran.output
     result = json.loads(ran.stdout)
@@ -37,12 +37,13 @@ def test_json_and_file_are_the_same(app: typer.Typer, tmp_path: Path) -> None:
 
 
 def test_a_person_gets_a_table_and_the_machine(app: typer.Typer) -> None:
-    ran = CliRunner().invoke(app, ["fake", "--workers", "1"])
+    ran = CliRunner().invoke(app, ["scaling", "--workers", "1"])
     assert "samples_per_s" in ran.stdout and "workers-1" in ran.stdout and "cores" in ran.stdout
 
 
 @pytest.mark.parametrize(
-    "words", [["nonsense"], ["fake", "--out", "page.html"], ["fake", "--workers", "0"], ["fake", "--workers", "two"]]
+    "words",
+    [["nonsense"], ["scaling", "--out", "page.html"], ["scaling", "--workers", "0"], ["scaling", "--workers", "two"]],
 )
 def test_wrong_usage_is_code_2(app: typer.Typer, words: list[str]) -> None:
     assert CliRunner().invoke(app, words).exit_code == 2

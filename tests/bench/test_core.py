@@ -91,6 +91,8 @@ def test_options_of_another_scenario_are_refused() -> None:
     with pytest.raises(UsageError, match="--rows tenor-1 with bench scaling") as told:
         bench("scaling", BenchSettings(rows="tenor-1"))
     assert "use bench train or prepare or balance or strategies" in str(told.value.remedy)
+    with pytest.raises(UsageError, match="--workers 4 with bench balance"):
+        bench("balance", BenchSettings(workers="4"))
 
 
 def test_the_scenarios_that_options_name_are_there() -> None:

@@ -13,10 +13,14 @@ from tenor.settings import setting
 class BenchSettings:
     """Which sizes to measure and how often."""
 
-    workers: str = setting("1,2", "Numbers of workers to compare, with commas between.")
     repeats: int = setting(3, "Measured runs of each contender, taken in turns.")
     warmups: int = setting(0, "Runs of each contender that are not measured, before any that is.")
 
+    workers: str = setting(
+        "1,2",
+        "Numbers of workers to compare, with commas between.",
+        owners=("train", "prepare", "scaling", "strategies"),
+    )
     rows: str = setting(
         "", "Rows to measure, by name; empty: all.", owners=("train", "prepare", "balance", "strategies")
     )
