@@ -13,8 +13,6 @@ from tenor.training.costs import Costs
 
 Floats = NDArray[np.float64]
 
-DELAY = 2  # steps from what is measured to its effect: one until all ranks know, and the next is cut by it
-
 
 @dataclass
 class History:
@@ -49,16 +47,15 @@ def simulate(
     every: int = 5,
     rows_per_worker: int = 64,
 ) -> History:
-    """Run a balancer against workers whose true costs at each step are given."""
+    """Run a balancer against workers whose true costs at each step are given; with `every` 0 it is never asked."""
     rng = np.random.default_rng(seed)
     balancer = Balancer(size)
-    plan: list[tuple[int, Costs | None]] = [(0, None)]
+    used: Costs | None = None
     history = History([], [], [])
     equal = np.full(size, 1.0 / size)
     for step in range(num_steps):
         total = float(rng.uniform(20, 200) * rows_per_worker * size)
         truth = costs(step)
-        used = [known for since, known in plan if since <= step][-1]
         tokens = used.share_out(total) if used else equal * total
         tokens = np.maximum(tokens, total / (rows_per_worker * size))  # at least one row each
         middle = 110.0 * rows_per_worker * size
@@ -68,11 +65,8 @@ def simulate(
         history.errors.append(float(np.mean(np.abs(given / best - 1.0))))
         history.excess.append(float(truth.finish(given).max() / truth.finish(best).max() - 1.0))
         balancer.observe(tokens, truth.finish(tokens) * rng.lognormal(0.0, noise, size))
-        if (step + 1) % every == 0:
-            latest = plan[-1][1]
-            in_force = latest.share_out(balancer.total) if latest else equal
-            if decided := balancer.decide(in_force):
-                plan.append((step + DELAY, decided))
+        if step < every or (every and (step + 1) % every == 0):
+            used = balancer.decide(used.share_out(balancer.total) if used else equal) or used
     return history
 
 

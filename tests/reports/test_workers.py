@@ -35,21 +35,20 @@ def test_it_says_how_the_shares_moved_and_names_every_worker() -> None:
 
 def test_seconds_are_drawn_at_the_step_they_belong_to() -> None:
     own = [step(n, [128, 128] if n < 10 else [192, 64]) for n in range(1, 20)]
-    logged = [{**own[0], "compute_seconds": [0.0, 0.0], "wait_seconds": [0.0, 0.0]}]  # as workers tell them: late
-    seconds = ("compute_seconds", "wait_seconds")
-    logged += [{**now, **{name: before[name] for name in seconds}} for before, now in pairwise(own)]
+    logged = [{**own[0], "wait_seconds": [0.0, 0.0]}]  # as workers tell it: late
+    logged += [{**now, "wait_seconds": before["wait_seconds"]} for before, now in pairwise(own)]
     columns = workers._columns(logged)
     np.testing.assert_array_equal(columns["shares"][0], range(1, 20))
-    for name in seconds:
-        np.testing.assert_array_equal(columns[name][0], range(1, 19))
-        np.testing.assert_allclose(columns[name][1], [event[name] for event in own[:-1]])
+    for name, told in (("compute_seconds", own[1:]), ("wait_seconds", own[:-1])):
+        np.testing.assert_array_equal(columns[name][0], [event["step"] for event in told])
+        np.testing.assert_allclose(columns[name][1], [event[name] for event in told])
 
 
 def test_seconds_of_many_steps_are_their_mean() -> None:
     events = [{**step(n, [64, 64]), "compute_seconds": [0.8, 1.6]} for n in (8, 16, 24)]
     events.append({**step(25, [8, 8]), "compute_seconds": [0.1, 0.2]})  # the last of an epoch
     steps, seconds = workers._columns(events)["compute_seconds"]
-    np.testing.assert_array_equal(steps, [16, 24, 24])
+    np.testing.assert_array_equal(steps, [16, 24, 25])
     np.testing.assert_allclose(seconds, [[0.1, 0.2]] * 3)
 
 

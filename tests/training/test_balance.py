@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tenor.errors import TrainingError, UsageError
 from tenor.store.order import Order, split
 from tenor.training.balance import Balance
+from tenor.training.loader import DEPTH
 
 SLOW = {"workers": "2", "slowdown": "1:8", "batch_size": 128, "hidden": 48, "dropout": 0.0}
 
@@ -72,18 +73,30 @@ def test_a_decision_holds_from_the_next_batch_on() -> None:
     """However far each rank's loader was ahead: what it had cut before is told by the decision's number."""
     balance = make_balance("steps:5")
     cut = {k: balance.shares(0, k) for k in range(10)}
-    for k in range(5):
+    for k in range(2):  # the first step is a warm-up, the second is acted upon at once
         assert cut[k][0] == balance.decision.number
         balance.note(0, k, [3000.0, 3000.0], [0.1, 0.3])
-    number, shares = balance.shares(0, 5)
-    assert number != cut[5][0]
+    number, shares = balance.shares(0, 2)
+    assert number != cut[2][0]
     assert shares[0] > 1.5 * shares[1]
+
+
+def test_after_the_first_steps_decisions_come_as_often_as_asked_for() -> None:
+    balance, changes = make_balance("steps:5"), []
+    for k in range(40):  # one worker slows down by half every time that it was relieved
+        before, (fast, slow) = balance.decision.number, balance.shares(0, k)[1]
+        balance.note(0, k, [fast, slow], [1e-5 * fast, 1e-5 * slow * 1.5 ** (1 + len(changes))])
+        changes += [k + 1] if balance.decision.number != before else []
+    assert changes[0] == 2
+    assert len(changes) > 3
+    assert all(step % 5 == 0 for step in changes if step > 5)
 
 
 def test_batches_cut_before_a_decision_are_cut_again(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "run", max_steps=8, balance="steps:5", **SLOW)
     parts = [event["shares"][0] / event["samples"] for event in events(tmp_path / "run")]
-    assert max(parts[:5]) < 0.6 < parts[5]
+    ready = slice(2, 2 + DEPTH)  # when the first decision may come, after the second step
+    assert max(parts[:2]) < 0.6 < max(parts[ready])
 
 
 def test_caps_hold_from_the_first_batch() -> None:
@@ -125,7 +138,7 @@ def test_a_share_of_nothing_beside_caps_is_one_row() -> None:
 
 def play(balance: Balance, slowness: list[float], steps: int = 40) -> np.ndarray:
     """Workers as slow as given train under the balance: (steps, workers) of the rows that each got."""
-    order, before, rows = balance.order, np.zeros(len(slowness)), []
+    order, rows = balance.order, []
     rng = np.random.default_rng(0)
     for step in range(steps):
         epoch, k = divmod(step, order.num_batches)
@@ -133,8 +146,8 @@ def play(balance: Balance, slowness: list[float], steps: int = 40) -> np.ndarray
         cuts = split(lengths, balance.shares(epoch, k)[1])
         rows.append([cut.stop - cut.start for cut in cuts])
         tokens = np.array([lengths[cut].max(initial=0) * 1.0 for cut in cuts]) * rows[-1]
-        balance.note(epoch, k, tokens.tolist(), before.tolist())
-        before = (2e-3 + 2e-5 * tokens) * slowness * rng.lognormal(0, 0.05, len(slowness))
+        seconds = (2e-3 + 2e-5 * tokens) * slowness * rng.lognormal(0, 0.05, len(slowness))
+        balance.note(epoch, k, tokens.tolist(), seconds.tolist())
     return np.array(rows)
 
 

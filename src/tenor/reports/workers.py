@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,13 +57,14 @@ def _columns(events: Sequence[dict[str, Any]]) -> dict[str, tuple[Floats, Floats
 
 
 def _a_step(events: Sequence[dict[str, Any]], name: str, size: int) -> tuple[Floats, Floats]:
-    """Seconds at the step they belong to: each event tells those of the step before its own. One that stands for many
-    steps tells their sum, of which the mean is drawn. After a start none are known yet."""
-    pairs = [(before, event) for before, event in pairwise(events) if any(event["compute_seconds"])]
-    steps = np.array([(before["step"], event["step"]) for before, event in pairs], dtype=np.float64).reshape(-1, 2)
-    counts = np.maximum(steps[:, 1] - steps[:, 0], 1.0)
-    seconds = _table([event[name] for _, event in pairs], size)
-    return np.where(counts > 1, steps[:, 1], steps[:, 0]), seconds / counts[:, None]
+    """Seconds at the step they belong to: of computing each event tells its own, of waiting those of the step before.
+    One that stands for many steps tells their sum, of which the mean is drawn; so the first, which does not say for how
+    many it stands, is left out."""
+    steps = np.array([event["step"] for event in events], dtype=np.float64)
+    counts = np.maximum(np.diff(steps), 1.0)
+    seconds = _table([event[name] for event in events[1:]], size)
+    is_late = (counts == 1) & (name == "wait_seconds")
+    return np.where(is_late, steps[:-1], steps[1:]), seconds / counts[:, None]
 
 
 def _table(rows: Sequence[Sequence[float]], size: int) -> Floats:

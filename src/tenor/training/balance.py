@@ -1,8 +1,8 @@
 """Shares of the work as a function of the batch number, so that all ranks cut every batch alike.
 
-Each step's message carries every worker's padded tokens, and its compute seconds of the step before. All ranks feed
-them to the same balancer and so decide the same. What is decided after batch k holds from batch k + 1 on; the loader
-works ahead, so the batches that lie ready by then are cut again.
+Each step's message carries every worker's padded tokens and compute seconds. All ranks feed them to the same balancer
+and so decide the same. What is decided after batch k holds from batch k + 1 on; the loader works ahead, so the batches
+that lie ready by then are cut again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Balance:
             place(order.lengths[[order.lengths.argmax()]], start)
             place(order.longest_batch(), start)
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
-        self.given: Floats | None = None  # padded tokens of the last step, by worker
         self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due
 
     def shares(self, epoch: int, k: int) -> tuple[int, Floats]:
@@ -53,16 +52,20 @@ class Balance:
         return number, place(self.order.lengths[self.order.batch(epoch, k)], costs)
 
     def note(self, epoch: int, k: int, tokens: Sequence[float], seconds: Sequence[float]) -> None:
-        """Take in each worker's padded tokens of batch k and compute seconds of the batch before; decide when due."""
-        before, self.given = self.given, np.array(tokens)
+        """Take in each worker's padded tokens and compute seconds of batch k; decide when due."""
         if self.every == OFF:
             return
-        if before is not None:
-            self.unlearnt.append((before, np.array(seconds)))
-        step = epoch * self.order.num_batches + k + 1
-        if k + 1 == self.order.num_batches if self.every == EPOCH else step % self.every == 0:
+        self.unlearnt.append((np.array(tokens), np.array(seconds)))
+        if self._is_due(epoch, k):
             self._learn()
             self._decide()
+
+    def _is_due(self, epoch: int, k: int) -> bool:
+        """At first after every step: then most is learnt, and most is lost by shares that are wrong."""
+        if self.every == EPOCH:
+            return k + 1 == self.order.num_batches
+        step = epoch * self.order.num_batches + k + 1
+        return step <= self.every or step % self.every == 0
 
     def _learn(self) -> None:
         """All steps at once: little work so often is slow, as a step leaves nothing of it in the cache."""

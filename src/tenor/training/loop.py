@@ -56,8 +56,7 @@ class Loop:
     device: torch.device
     feed: Feed = Ahead
     cursor: Cursor = field(default_factory=Cursor)
-    compute_seconds: float = 0.0  # of the last step
-    wait_seconds: float = 0.0
+    wait_seconds: float = 0.0  # of the last step
     pending: Tensor | None = None  # tallies since all workers last agreed on them
     stats: SyncStats = field(default_factory=SyncStats)  # likewise
     agreed_step: int = 0
@@ -102,9 +101,9 @@ class Loop:
         with self.pace.stretch(self.cursor.step + 1, batch.num_padded):
             loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
-        computed = time.perf_counter() - began
+        compute_seconds = time.perf_counter() - began - self.strategy.waited_inside
         sizes = (len(batch), batch.num_padded) if self.grid.counts else (0, 0)
-        measures = (self.compute_seconds, self.wait_seconds, *sizes)
+        measures = (compute_seconds, self.wait_seconds, *sizes)
         vector = own.pack(self.group.rank, self.group.size, *measures)
         stats = self.strategy.exchange(vector)
         lr = self.schedule(self.cursor.step)
@@ -116,7 +115,7 @@ class Loop:
         self.pending = vector if self.pending is None else self.pending + vector
         stats = stats + self.strategy.settle(self.pending)
         self.stats = self.stats + stats
-        self.compute_seconds, self.wait_seconds = computed - stats.inside_seconds, stats.wait_seconds
+        self.wait_seconds = stats.wait_seconds
         self.cursor.move(is_sound, time.perf_counter() - before)
         self._give_up_on_nonsense()
         return self._agree(lr, before) if self.strategy.is_settled else None

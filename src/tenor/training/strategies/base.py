@@ -21,7 +21,6 @@ class SyncStats:
     bytes_sent: int = 0
     wait_seconds: float = 0.0
     bytes_saved: int = 0  # that compression kept from being sent
-    inside_seconds: float = 0.0  # of the waiting, what lay within computing
     staleness: int = 0  # updates between the weights that a gradient was computed with and those it was applied to
     requeued: int = 0  # leases that had to be granted again
     leases: tuple[tuple[int, ...], ...] = ()  # applied: (worker, sequence number, batch, part)
@@ -38,6 +37,10 @@ class Strategy(Protocol):
     @property
     def is_settled(self) -> bool:
         """Whether all workers hold the same weights and know the same sums; they do at the same steps."""
+
+    @property
+    def waited_inside(self) -> float:
+        """The seconds of the last `compute` that this worker waited for others."""
 
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None: ...
 
@@ -67,6 +70,7 @@ class InStep:
     """What a strategy need not say whose workers agree in every step."""
 
     is_settled = True
+    waited_inside = 0.0
 
     def settle(self, tallies: Tensor, now: bool = False) -> SyncStats:
         return SyncStats()

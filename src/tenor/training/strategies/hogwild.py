@@ -28,6 +28,8 @@ from tenor.world import World
 
 
 class Hogwild:
+    waited_inside = 0.0
+
     def __init__(self, every: int, memory: Path | None) -> None:
         self.every, self.memory = every, memory
         self.since = 0  # steps since the last meeting

@@ -23,6 +23,8 @@ from tenor.training.strategies.private import gather_state, restore_state
 
 
 class LocalSGD:
+    waited_inside = 0.0
+
     def __init__(self, every: int) -> None:
         self.every = every
         self.since = 0  # steps since the last average

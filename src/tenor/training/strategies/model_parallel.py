@@ -50,6 +50,10 @@ class ModelParallel(InStep):
         pieces = list(replace(batch, num_pieces=count).pieces()) if len(batch) else []
         return self.pipeline.run(pieces, objective)
 
+    @property
+    def waited_inside(self) -> float:  # type: ignore[override]
+        return self.pipeline.wait_seconds
+
     def exchange(self, tallies: Tensor) -> SyncStats:
         began = time.perf_counter()
         known = self.group.start_sum(tallies)
@@ -57,8 +61,7 @@ class ModelParallel(InStep):
         known.wait()
         divide_gradients(self.optimizer, float(tallies[1]))
         sent = self.pipeline.bytes_sent + _ring(tallies.nbytes, self.group.size) + _ring(summed, self.grid.column.size)
-        waited = self.pipeline.wait_seconds
-        return SyncStats(sent, waited + time.perf_counter() - began, inside_seconds=waited)
+        return SyncStats(sent, self.waited_inside + time.perf_counter() - began)
 
     def _sum_over_rows(self) -> int:
         """Add up the gradients of those who hold the same part; the bytes that were summed."""
