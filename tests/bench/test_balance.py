@@ -36,19 +36,22 @@ def measured(*speeds: float) -> dict[str, Any]:
 
 
 def test_the_ideal_of_two_unlike_halves() -> None:
-    before, after = [measured(120.0), measured(80.0)], [measured(60.0), measured(40.0)]
-    row = balance._compared(measured(120.0), measured(60.0), before, after)
+    row = balance._compared(measured(120.0), [60.0], [[120.0], [80.0]], [[60.0], [40.0]])
     assert row["share_of_ideal"] == pytest.approx(120 * 4.5 / 600)  # 300 tokens in each half take 1.5 s and 3 s
     assert row["times_off"] == pytest.approx(2.0)
     assert row["alone_tokens_per_s"] == [[120.0, 80.0], [60.0, 40.0]]
 
 
 def test_a_slow_minute_that_hits_a_whole_turn_does_not_show() -> None:
-    alone = [measured(100.0, 50.0, 110.0), measured(100.0, 50.0, 90.0)]
-    row = balance._compared(measured(180.0, 90.0, 180.0), measured(90.0, 45.0, 120.0), alone, alone)
+    alone = [[100.0, 50.0, 110.0], [100.0, 50.0, 90.0]]
+    row = balance._compared(measured(180.0, 90.0, 180.0), [90.0, 45.0, 120.0], alone, alone)
     assert row["spread"]["share_of_ideal"]["values"] == pytest.approx([0.9, 0.9, 0.9])
     assert row["spread"]["times_off"]["values"] == pytest.approx([2.0, 2.0, 1.5])
     assert row["times_off"] == pytest.approx(2.0)
+
+
+def test_a_worker_that_ran_alone_twice_has_the_mean_of_each_turn() -> None:
+    assert balance._speeds([measured(100.0, 50.0), measured(120.0, 70.0)]) == [110.0, 60.0]
 
 
 def test_rates_leave_out_the_first_step_of_each_epoch() -> None:

@@ -6,10 +6,10 @@ steps and has settled. `share_of_ideal` is a mode's speed over that sum, settlin
 first step of each epoch, in which libraries load or validation has just ended, is left out. More workers than cores
 stand in line for them, which the ideal does not know of.
 
-A shared machine wavers by a tenth within minutes. So the runs of a mix and of its lone workers follow each other, and
-`share_of_ideal` and `times_off` (a mode's speed over that without balancing) are formed within each turn; their medians
-over the turns are given. Both go by tokens a second: batches hold rows of like length, and runs with other batches meet
-other lengths.
+A shared machine wavers by a tenth within minutes. So the runs of a mix and of its lone workers follow each other, the
+lone workers before and after the team that is balanced by steps; `share_of_ideal` and `times_off` (a mode's speed over
+that without balancing) are formed within each turn, and their medians over the turns are given. Both go by tokens a
+second: batches hold rows of like length, and runs with other batches meet other lengths.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from tenor.training.launch import train
 from tenor.training.settings import TrainSettings
 
 MODES = {"off": "off", "epoch": "epoch", "steps": "steps:3"}
-ORDER = ("epoch", "off", "steps")  # of the runs: by steps, between those it is compared to
 MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
 TRAINING = TrainSettings(threads=1, batch_size=512, epochs=100, dropout=0.0)
 DATA = PrepareSettings(max_length=64, vocab_size=5000)
 NUM_ROWS = 20_480  # eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
 STEPS = 160
-STEPS_ALONE = 60  # also of the run that shows which shares come about
+STEPS_ALONE = 40  # of each of the two runs; also of the run that shows which shares come about
 
-Speeds = tuple[float, ...]  # how slow each worker is
+Slowness = tuple[float, ...]  # of each worker
+Turns = list[float]  # a speed in every turn
 Worker = tuple[float, int]  # how slow it is, and its rows of each batch
 Row = dict[str, Any]  # of a result
 
@@ -77,32 +77,44 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     raw, data = folder / "reviews.jsonl", folder / "data"
     generate(raw, GenerateSettings(rows=NUM_ROWS))
     prepare([raw], data, DATA)
-    teams = {speeds: _settled(data, speeds) for mix in mixes for speeds in (mix.before, mix.after)}
+    teams = {slowness: _settled(data, slowness) for mix in mixes for slowness in (mix.before, mix.after)}
     contenders = []
     for mix in mixes:
-        for mode in ORDER:
-            run_once = partial(_together, data, mix, MODES[mode])
-            contenders.append(Contender(_name(mix, mode), run_once, {"mix": mix.name, "mode": mode}))
-        for worker in sorted({*teams[mix.before], *teams[mix.after]}):
-            contenders.append(Contender(_name(mix, worker), partial(_alone, data, worker)))
+        workers = sorted({*teams[mix.before], *teams[mix.after]})
+        alone = [Contender(_name(mix, worker), partial(_alone, data, worker)) for worker in workers]
+        epoch, steps, off = (
+            Contender(_name(mix, mode), partial(_together, data, mix, MODES[mode]), {"mix": mix.name, "mode": mode})
+            for mode in ("epoch", "steps", "off")
+        )
+        contenders += [epoch, *alone, steps, *alone, off]
     result = measure("balance", contenders, settings.repeats, settings.warmups, progress)
-    measured = {row["name"]: row for row in result.rows}
+    measured: dict[str, list[Row]] = {}
+    for row in result.rows:
+        measured.setdefault(row["name"], []).append(row)
+    speeds = {name: _speeds(rows) for name, rows in measured.items()}
     rows = []
     for mix in mixes:
-        halves = [[measured[_name(mix, worker)] for worker in teams[speeds]] for speeds in (mix.before, mix.after)]
-        rows += [_compared(measured[_name(mix, mode)], measured[_name(mix, "off")], *halves) for mode in MODES]
+        halves = [[speeds[_name(mix, worker)] for worker in teams[slowness]] for slowness in (mix.before, mix.after)]
+        rows += [_compared(measured[_name(mix, mode)][0], speeds[_name(mix, "off")], *halves) for mode in MODES]
     return replace(result, rows=rows)
 
 
-def _compared(row: Row, off: Row, before: list[Row], after: list[Row]) -> Row:
+def _speeds(rows: list[Row]) -> Turns:
+    """Tokens a second in every turn, the mean over the runs of one name."""
+    return [
+        statistics.mean(turn) for turn in zip(*(row["spread"]["tokens_per_s"]["values"] for row in rows), strict=True)
+    ]
+
+
+def _compared(row: Row, off: Turns, before: list[Turns], after: list[Turns]) -> Row:
     """A mode's row beside the mix without balancing and its workers alone in either half of the run, turn by turn."""
-    halves = [[sum(speeds) for speeds in zip(*map(_speeds, team), strict=True)] for team in (before, after)]
-    ideals = [_ideal(*sums) for sums in zip(*halves, strict=True)]
+    sums = [[sum(turn) for turn in zip(*team, strict=True)] for team in (before, after)]
+    ideals = [_ideal(*turn) for turn in zip(*sums, strict=True)]
     figures = {
-        "share_of_ideal": [speed / ideal for speed, ideal in zip(_speeds(row), ideals, strict=True)],
-        "times_off": [speed / other for speed, other in zip(_speeds(row), _speeds(off), strict=True)],
+        "share_of_ideal": [speed / ideal for speed, ideal in zip(_speeds([row]), ideals, strict=True)],
+        "times_off": [speed / other for speed, other in zip(_speeds([row]), off, strict=True)],
     }
-    alone = [[worker["tokens_per_s"] for worker in team] for team in (before, after)]
+    alone = [[statistics.median(worker) for worker in team] for team in (before, after)]
     return {
         **row,
         **{name: statistics.median(values) for name, values in figures.items()},
@@ -116,19 +128,13 @@ def _ideal(before: float, after: float) -> float:
     return 2.0 / (1.0 / before + 1.0 / after)
 
 
-def _speeds(row: Row) -> list[float]:
-    """Tokens a second of every turn."""
-    speeds: list[float] = row["spread"]["tokens_per_s"]["values"]
-    return speeds
-
-
-def _settled(data: Path, speeds: Speeds) -> list[Worker]:
+def _settled(data: Path, slowness: Slowness) -> list[Worker]:
     """The workers with the rows each has of a batch once balancing has settled."""
-    slowdown = ",".join(f"{rank}:{slowness:g}" for rank, slowness in enumerate(speeds))
-    steps = _train(data, len(speeds), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
+    slowdown = ",".join(f"{rank}:{factor:g}" for rank, factor in enumerate(slowness))
+    steps = _train(data, len(slowness), STEPS_ALONE, balance=MODES["steps"], slowdown=slowdown)
     columns = zip(*[step["shares"] for step in steps[len(steps) // 2 :]], strict=True)
     rows = [max(1, round(statistics.mean(column))) for column in columns]
-    return list(zip(speeds, rows, strict=True))
+    return list(zip(slowness, rows, strict=True))
 
 
 def _name(mix: Mix, who: str | Worker) -> str:
