@@ -120,4 +120,4 @@ def test_a_small_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(row["mix"], row["mode"]) for row in result.rows] == [("1:3", mode) for mode in ("off", "epoch", "steps")]
     for row in result.rows:
         assert len(row["alone_tokens_per_s"]) == 2
-        assert row["share_of_ideal"] == pytest.approx(row["tokens_per_s"] / sum(row["alone_tokens_per_s"]))
+        assert row["share_of_ideal"] == pytest.approx(row["tokens_per_s"] / sum(row["alone_tokens_per_s"]), rel=1e-3)

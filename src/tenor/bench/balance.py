@@ -114,7 +114,7 @@ def _compared(row: Row, off: Turns, before: list[Turns], after: list[Turns]) -> 
         "share_of_ideal": [speed / ideal for speed, ideal in zip(_speeds([row]), ideals, strict=True)],
         "times_off": [speed / other for speed, other in zip(_speeds([row]), off, strict=True)],
     }
-    alone = [[statistics.median(worker) for worker in team] for team in (before, after)]
+    alone = [[round(statistics.median(worker)) for worker in team] for team in (before, after)]
     return {
         **row,
         **{name: statistics.median(values) for name, values in figures.items()},

@@ -64,8 +64,8 @@ class Balance:
         """At first after every step: then most is learnt, and most is lost by shares that are wrong."""
         if self.every == EPOCH:
             return k + 1 == self.order.num_batches
-        step = epoch * self.order.num_batches + k + 1
-        return step <= self.every or step % self.every == 0
+        num_seen = self.balancer.seen + len(self.unlearnt)
+        return num_seen <= self.every or (epoch * self.order.num_batches + k + 1) % self.every == 0
 
     def _learn(self) -> None:
         """All steps at once: little work so often is slow, as a step leaves nothing of it in the cache."""
