@@ -32,6 +32,13 @@ def test_every_step_has_the_loss_of_the_unbalanced_run(data: Path, tmp_path: Pat
     assert fast > 1.2 * slow  # a busy machine hides part of an emulated slowness
 
 
+def test_compute_seconds_are_those_of_the_step_itself(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "run", max_steps=7, **{**SLOW, "slowdown": "1:30@5-5"})
+    seconds = [event["compute_seconds"][1] for event in events(tmp_path / "run")]
+    assert seconds[4] > 3 * max(seconds[2], seconds[3], seconds[5], seconds[6])
+    assert min(seconds) > 0
+
+
 def test_by_epoch_shares_change_between_epochs_alone(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "run", epochs=2, balance="epoch", **SLOW)
     first, second = (
@@ -67,6 +74,9 @@ def test_a_checkpoint_of_another_number_of_workers_is_left_alone() -> None:
     three.restore(two.state())
     afresh = make_balance("steps:3", size=3)
     np.testing.assert_array_equal(three.shares(0, 20)[1], afresh.shares(0, 20)[1])
+    for k in (21, 22):  # what it sees first it acts upon at once, whatever the number of the step
+        three.note(0, k, [3000.0] * 3, [0.1, 0.3, 0.1])
+    assert three.decision.number == 1
 
 
 def test_a_decision_holds_from_the_next_batch_on() -> None:

@@ -82,6 +82,15 @@ def test_it_goes_over_mpi(data: Path, alone: dict[int, Path], tmp_path: Path, st
     assert_same(tmp_path / "run", alone[1])
 
 
+def test_waiting_within_a_step_does_not_count_as_computing(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "run", strategy="model-parallel", workers="2", max_steps=12, hidden=96)
+    steps = events(tmp_path / "run")
+    for rank in range(2):
+        compute = sum(event["compute_seconds"][rank] for event in steps[1:-1])
+        wait = sum(event["wait_seconds"][rank] for event in steps[2:])  # told a step late
+        assert 0 < compute + wait <= steps[-2]["seconds"] - steps[0]["seconds"]
+
+
 def test_one_process_goes_on_from_the_parts_of_two(tmp_path: Path) -> None:
     """Stopped at a checkpoint in parts, resumed alone: as if one process had done it all."""
     run, exact = str(tmp_path / "run"), {"max_steps": SHORT, "precision": "fp64"}

@@ -48,11 +48,9 @@ class ModelParallel(InStep):
         begin_gradients(self.optimizer, batch)
         count = batch.num_pieces or self.depth  # more leave less waiting, and smaller products
         pieces = list(replace(batch, num_pieces=count).pieces()) if len(batch) else []
-        return self.pipeline.run(pieces, objective)
-
-    @property
-    def waited_inside(self) -> float:  # type: ignore[override]
-        return self.pipeline.wait_seconds
+        sums = self.pipeline.run(pieces, objective)
+        self.waited_inside = self.pipeline.wait_seconds
+        return sums
 
     def exchange(self, tallies: Tensor) -> SyncStats:
         began = time.perf_counter()
