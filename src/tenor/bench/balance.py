@@ -39,7 +39,7 @@ MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
 TRAINING = TrainSettings(threads=1, batch_size=512, epochs=100, dropout=0.0)
 DATA = PrepareSettings(max_length=64, vocab_size=5000)
 NUM_ROWS = 20_480  # eight tenths are trained on: 32 batches an epoch, so that balancing by epochs has its turns
-STEPS = 240  # enough that the two or three of settling are a hundredth of them
+STEPS = 200  # enough that the two or three of settling are a hundredth of them
 STEPS_ALONE = 40  # of each of the two runs; also of the run that shows which shares come about
 
 Slowness = tuple[float, ...]  # of each worker
@@ -77,7 +77,8 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     raw, data = folder / "reviews.jsonl", folder / "data"
     generate(raw, GenerateSettings(rows=NUM_ROWS))
     prepare([raw], data, DATA)
-    teams = {slowness: _settled(data, slowness) for mix in mixes for slowness in (mix.before, mix.after)}
+    slownesses = dict.fromkeys(slowness for mix in mixes for slowness in (mix.before, mix.after))
+    teams = {slowness: _settled(data, slowness) for slowness in slownesses}
     contenders = []
     for mix in mixes:
         workers = sorted({*teams[mix.before], *teams[mix.after]})

@@ -30,7 +30,7 @@ from tenor.world import World
 PIECE = 1 << 20  # bytes of a slot; larger tensors travel in several
 SLOTS = 8
 LINE = 64  # bytes a counter has to itself, so that cores do not fight over it
-SPIN_SECONDS = 0.001  # of looking again at once
+SPIN_SECONDS = 0.1  # of looking again at once: a core that sleeps in between comes back slower, and wavers more
 PATIENCE = 0.1  # after that: the part of the time waited so far that is slept between two looks
 SECONDS_BETWEEN_CHECKS = 0.05  # whether those waited for are alive
 
@@ -45,7 +45,8 @@ class MemoryGroup(CollectiveGroup):
     def __init__(self, world: World, timeout: float) -> None:
         super().__init__(world, "gloo", timeout)
         self.timeout = timeout
-        self.spin_seconds = SPIN_SECONDS if world.size <= usable_cores() else 0.0  # others may need the core
+        has_cores = world.size * torch.get_num_threads() <= usable_cores()
+        self.spin_seconds = SPIN_SECONDS if has_cores else 0.0  # others may need the core
         self.handles = {pid: os.pidfd_open(pid) for pid in self._tell(os.getpid())}
         self._share()
 
