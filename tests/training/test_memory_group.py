@@ -54,6 +54,23 @@ def add_up(folder: str) -> list[bool]:
     return [*agreed, gathered.tolist() == [0, 0, 1, 0, 1, 2], of_part.tolist() == expected_part]
 
 
+def start_before_the_others(folder: str) -> bool:
+    """The first worker starts more than the slots hold; the others begin only once it is through with starting."""
+    torch.set_num_threads(1)
+    group, started = MemoryGroup(_world(folder), 60.0), Path(folder) / "started"
+    tensors = [torch.full((3 * PIECE // 4,), float(group.rank + turn)) for turn in range(SLOTS)]
+    until = time.monotonic() + 20
+    while group.rank and not started.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    was_free = group.rank == 0 or started.exists()
+    pending = [group.start_sum(tensor) for tensor in tensors]
+    started.touch()
+    for sum_ in reversed(pending):
+        sum_.wait()
+    group.close()
+    return was_free and all((tensor == 3.0 * turn + 3.0).all() for turn, tensor in enumerate(tensors))
+
+
 def lose_one(folder: str) -> str:
     """The last worker leaves without a word; the others wait for it."""
     group = MemoryGroup(_world(folder), 60.0)
@@ -69,6 +86,11 @@ def lose_one(folder: str) -> str:
 def test_sums_are_those_of_numpy_in_order_of_rank(tmp_path: Path) -> None:
     for agreed in spawn_workers(NUM_WORKERS, f"{__file__}:add_up", folder=str(tmp_path)):
         assert agreed == [True] * len(agreed) and len(agreed) == len(SIZES) + 2 * SLOTS + 2
+
+
+def test_nobody_waits_who_only_starts_a_sum(tmp_path: Path) -> None:
+    """Else a fast worker would stand still in its backward pass, and the seconds would count as computing."""
+    assert all(spawn_workers(NUM_WORKERS, f"{__file__}:start_before_the_others", folder=str(tmp_path)))
 
 
 def test_a_worker_that_is_gone_is_named(tmp_path: Path) -> None:

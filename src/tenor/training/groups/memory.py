@@ -70,6 +70,7 @@ class MemoryGroup(CollectiveGroup):
         self.written, self.read = table[0, :, 0], table[1, :, 0]  # pieces so far, by rank
         self.slots = torch.frombuffer(memory[start:], dtype=torch.uint8).view(self.size, SLOTS, PIECE)
         self.num_begun = self.num_ended = 0
+        self.queue: deque[Tensor] = deque()  # pieces that wait for a slot
         self.open: deque[Tensor] = deque()  # pieces begun and not yet summed
 
     def _map(self) -> memoryview:
@@ -87,22 +88,37 @@ class MemoryGroup(CollectiveGroup):
 
     def start_sum(self, tensor: Tensor) -> Pending:
         flat = tensor.detach().view(-1)
-        for piece in flat.split(PIECE // flat.element_size()):
-            self._begin(piece)
-        return _Sum(self, self.num_begun)
+        self.queue.extend(flat.split(PIECE // flat.element_size()))
+        self._begin_some()
+        return _Sum(self, self.num_begun + len(self.queue))
 
-    def _begin(self, piece: Tensor) -> None:
-        number = self.num_begun
-        if number - self.num_ended >= SLOTS:
-            self.end_oldest()
-        if number >= SLOTS:
-            self._wait(self.read, number - SLOTS + 1)
-        self._slot(self.rank, number, piece).copy_(piece)
+    def _begin_some(self) -> None:
+        """As many as there is room for without waiting for anybody: backward goes on meanwhile."""
+        while self.queue:
+            if len(self.open) == SLOTS:
+                if int(self.written.min()) <= self.num_ended:
+                    return
+                self._end_oldest()
+            if int(self.read.min()) < self.num_begun - SLOTS + 1:
+                return
+            self._begin()
+
+    def _begin(self) -> None:
+        piece = self.queue.popleft()
+        self._slot(self.rank, self.num_begun, piece).copy_(piece)
         self.open.append(piece)
         self.num_begun += 1
         self.written[self.rank] = self.num_begun
 
-    def end_oldest(self) -> None:
+    def end_one(self) -> None:
+        """Wait for the sum of one more piece."""
+        if not self.open:
+            self._wait(self.read, self.num_begun - SLOTS + 1)
+            self._begin()
+        self._end_oldest()
+        self._begin_some()
+
+    def _end_oldest(self) -> None:
         piece, number = self.open.popleft(), self.num_ended
         self._wait(self.written, number + 1)
         piece.copy_(self._slot(0, number, piece))
@@ -149,4 +165,4 @@ class _Sum:
 
     def wait(self) -> None:
         while self.group.num_ended < self.end:
-            self.group.end_oldest()
+            self.group.end_one()
