@@ -27,7 +27,7 @@ from tenor.training.optimizers import SGD, Optimizer
 from tenor.training.parameter_server.arrivals import make_arrival
 from tenor.training.parameter_server.cargo import Cargo
 from tenor.training.parameter_server.channels import Event
-from tenor.training.parameter_server.messages import END, HELLO, PREFIX, WORK, Message, decode, frame_size
+from tenor.training.parameter_server.messages import END, HELLO, PREFIX, ROWS, WORK, Message, decode, frame_size
 from tenor.training.parameter_server.sockets import SocketChannel, SocketLine
 from tenor.training.parameter_server.worker import Worker
 from tenor.training.points import Points
@@ -99,6 +99,23 @@ SETTINGS = replace(
     lr=0.5,
     max_steps=12,
 )
+
+
+def test_a_worker_that_waits_for_rows_understands_the_end() -> None:
+    task = Points(SETTINGS)
+    model = task.make_model()
+    optimizer = Optimizer(model, SGD())
+    cargo = Cargo(model, optimizer, make_compression("none", 0.5, SETTINGS.batch_size))
+    cargo.tables = {"words": None}  # type: ignore[dict-item]
+    load = task.load
+    task.load = lambda *which: replace(load(*which), rows=torch.tensor([0, 1]))  # type: ignore[method-assign]
+    values = {"sequence": 0, "step": 1, "epoch": 0, "batch": 0, "part": 0, "parts": 1, "refused": False}
+    messages = [Message(WORK, values, (cargo.weights().numpy(),)), Message(END, {"result": {"steps": 7}})]
+    sent: list[Message] = []
+    line = SimpleNamespace(receive=lambda: messages.pop(0), send=sent.append, close=lambda: None)
+    worker = Worker(0, task, model, optimizer, cargo, Pace(Slowdown(), 0))
+    assert worker.run(line, lambda: 0) == {"steps": 7}  # type: ignore[arg-type]
+    assert [message.kind for message in sent] == [ROWS]
 
 
 def train_scripted(out: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:

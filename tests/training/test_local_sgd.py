@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.strategies import POINTS, points
-from helpers.training import SMALL, weights
+from helpers.training import SMALL, events, weights
 from helpers.workers import spawn_workers
 
 from tenor.errors import UsageError
@@ -76,6 +76,15 @@ def meet(outer: torch.nn.Module, inner: list[torch.nn.Module], stepper: torch.op
     stepper.step()
     for model in inner:
         model.load_state_dict(outer.state_dict())
+
+
+def test_waiting_at_the_end_of_an_epoch_is_told_with_the_next(tmp_path: Path) -> None:
+    changes = {"strategy": "local-sgd", "sync_every": 1000, "epochs": 2, "slowdown": "1:8"}
+    spawn_workers(2, "helpers.strategies:train_rank", 120, out=str(tmp_path / "run"), data="points", **changes)
+    first, second = events(tmp_path / "run")
+    assert first["wait_seconds"] == [0, 0]
+    fast, slow = second["wait_seconds"]
+    assert fast > 0.3 * first["compute_seconds"][1] and slow < fast
 
 
 def test_shares_that_follow_speeds_want_agreement_in_every_step() -> None:

@@ -14,6 +14,8 @@ from helpers.workers import spawn_workers
 from tenor.errors import TenorError, TrainingError
 from tenor.training.job import Job
 from tenor.training.rank import train_as
+from tenor.training.recorder import Scribe
+from tenor.training.run_folder import RunFolder
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.world import World
 
@@ -60,10 +62,8 @@ def test_ten_in_a_row_are_given_up(data: Path, tmp_path: Path) -> None:
     assert all("10 steps in a row, the last at step 14" in result["error"] for result in results)
 
 
-def test_weights_that_are_not_finite_are_not_saved(data: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    run.mkdir()
-    settings = replace(SMALL, optimizer="sgd", lr=1e38, clip=0.0, warmup_epochs=0.0, checkpoint_steps=1, epochs=1)
-    with pytest.raises(TenorError, match="finite"):
-        train_as(World(), Job(str(data), str(run), settings, False), lambda event: None, lambda: 0)
-    assert not (run / "model.safetensors").exists()
+def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
+    scribe = Scribe(RunFolder(tmp_path), 1, lambda event: None)
+    with pytest.raises(TenorError, match="weights are not finite"):
+        scribe.save_model({"good": torch.ones(3), "bad": torch.tensor([1.0, float("inf")])})
+    assert not (tmp_path / "model.safetensors").exists()

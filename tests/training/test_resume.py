@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,21 +10,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from helpers.training import SMALL, events
 
-from tenor.errors import Stopped
+import tenor
+from tenor.errors import RunError, Stopped
+from tenor.training import recorder
+from tenor.training.checkpoint import newest_checkpoint, save_checkpoint
 from tenor.training.job import Job
 from tenor.training.rank import train_as
+from tenor.training.recorder import Tell
 from tenor.training.reviews import Reviews
 from tenor.world import World
 
 SETTINGS = replace(SMALL, batch_size=30, epochs=2, checkpoint_steps=10_000)
 
 
-def train_here(data: Path, out: Path, stop_after: int = 0, resume: bool = False) -> dict[str, Any]:
+def train_here(
+    data: Path, out: Path, stop_after: int = 0, resume: bool = False, tell: Tell = lambda event: None, **changes: Any
+) -> dict[str, Any]:
     """Train in this process; a signal seems to come during step `stop_after`."""
     out.mkdir(exist_ok=True)
-    return train_as(World(), Job(str(data), str(out), SETTINGS, resume), lambda event: None, signals(stop_after))
+    job = Job(str(data), str(out), replace(SETTINGS, **changes), resume)
+    return train_as(World(), job, tell, signals(stop_after))
 
 
 def signals(at: int) -> Callable[[], int]:
@@ -68,6 +77,80 @@ def test_stop_again_and_again(data: Path, tmp_path: Path, uninterrupted: dict[st
             train_here(data, tmp_path / "run", stop_after=7, resume=times > 0)
     found = train_here(data, tmp_path / "run", resume=True)
     assert found["weights_sha256"] == uninterrupted["weights_sha256"]
+
+
+def test_a_signal_in_the_very_last_step_leaves_nothing_to_do(data: Path, tmp_path: Path) -> None:
+    whole = train_here(data, tmp_path / "whole", max_steps=9)
+    with pytest.raises(Stopped):
+        train_here(data, tmp_path / "run", stop_after=9, max_steps=9)
+    found = train_here(data, tmp_path / "run", resume=True, max_steps=9)
+    assert found["steps"] == 9
+    assert (found["weights_sha256"], found["test"]) == (whole["weights_sha256"], whole["test"])
+
+
+def test_a_finished_run_stays_as_it_is(data: Path, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, workers="1", epochs=1)
+    first = tenor.train(data, tmp_path / "run", settings).as_dict()
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    again = tenor.train(data, tmp_path / "run", replace(settings, resume=True)).as_dict()
+    assert again == first
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+    with pytest.raises(RunError, match="is finished with --epochs 1, not 2"):
+        tenor.train(data, tmp_path / "run", replace(settings, resume=True, epochs=2))
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"batch_size": 60}, "--batch-size 30, not 60"), ({"seed": 1}, "--seed"), ({"hidden": 9}, "--hidden")],
+)
+def test_a_run_goes_on_as_it_began(data: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(Stopped):
+        train_here(data, tmp_path / "run", stop_after=5)
+    with pytest.raises(RunError, match=said):
+        train_here(data, tmp_path / "run", resume=True, **changes)
+    config = json.loads((tmp_path / "run" / "config.json").read_bytes())
+    (tmp_path / "run" / "config.json").write_text(json.dumps({**config, "data_sha256": "of other rows"}))
+    with pytest.raises(RunError, match="other data"):
+        train_here(data, tmp_path / "run", resume=True)
+
+
+def test_batches_that_were_done_out_of_order_are_not_taken_for_the_first_ones(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        train_here(data, tmp_path / "run", stop_after=5)
+    folder = tmp_path / "run" / "checkpoints"
+    saved, _ = newest_checkpoint(folder)
+    assert saved is not None
+    done = {"strategy/done": torch.tensor([0, 1, 2, 4, 5])}
+    save_checkpoint(folder, replace(saved, tensors=saved.tensors | done), keep=1)
+    with pytest.raises(RunError, match="asynchronous"):
+        train_here(data, tmp_path / "run", resume=True)
+
+
+def test_a_checkpoint_that_is_passed_over_is_told_and_what_a_kill_left_is_removed(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        train_here(data, tmp_path / "run", stop_after=45, checkpoint_steps=5)
+    folder, told = tmp_path / "run" / "checkpoints", list[dict[str, Any]]()
+    (folder / "step-0000000045.safetensors").write_bytes(b"damaged")
+    left = [folder / ".step-0000000044.safetensors.1.tmp", tmp_path / "run" / ".model.safetensors.1.tmp"]
+    for file in left:
+        file.write_bytes(b"half")
+    train_here(data, tmp_path / "run", resume=True, tell=told.append)
+    warnings = [event["message"] for event in told if event["event"] == "warning"]
+    assert len(warnings) == 1 and "step-0000000045.json" in warnings[0]
+    assert told[1]["step"] == 40
+    assert not any(file.exists() for file in left)
+
+
+def test_no_word_of_a_checkpoint_that_could_not_be_saved(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(recorder, "save_checkpoint", full)
+    with pytest.raises(Stopped, match="no checkpoint could be saved"):
+        train_here(data, tmp_path / "run", stop_after=5)
 
 
 def test_global_batches_are_the_same_for_any_number_of_workers(data: Path) -> None:

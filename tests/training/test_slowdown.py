@@ -9,7 +9,7 @@ import pytest
 from tenor.errors import UsageError
 from tenor.training.balance import parse_caps
 from tenor.training.balance_mode import EPOCH, OFF, parse_mode
-from tenor.training.slowdown import Pace, parse_slowdown
+from tenor.training.slowdown import Pace, clock_of, parse_slowdown
 
 
 def test_spells_begin_and_end() -> None:
@@ -62,6 +62,36 @@ def test_every_other_rank_that_shares_cores_sleeps_first_and_makes_good_for_what
     with pace.stretch(1, 100):
         busy(0.005)
     assert time.perf_counter() - began < 0.02  # in place of 0.025
+
+
+@pytest.mark.parametrize("few", [0, 1])
+def test_a_small_share_tells_nothing_of_a_large_one(few: int) -> None:
+    pace = Pace(parse_slowdown("1:5"), 1, shares_cores=True)
+    with pace.stretch(1, few):
+        busy(0.005)  # a step's fixed cost
+    began = time.perf_counter()
+    with pace.stretch(1, 1000):
+        early = time.perf_counter() - began
+    assert early < 0.5  # by the token it would be 16 seconds
+
+
+def test_what_was_overslept_shortens_the_next_sleep_before_computing() -> None:
+    pace = Pace(parse_slowdown("1:5"), 1, shares_cores=True)
+    for seconds in (0.05, 0.01):  # sleeps 0.16 seconds before the second, which would need 0.04
+        with pace.stretch(1, 100):
+            busy(seconds)
+    began = time.perf_counter()
+    with pace.stretch(1, 100):
+        assert time.perf_counter() - began < 0.02  # in place of 0.032
+
+
+def test_a_gpu_s_time_goes_by_the_clock() -> None:
+    """The thread sleeps while the device works."""
+    pace = Pace(parse_slowdown("0:3"), 0, clock=clock_of("cuda"))
+    began = time.perf_counter()
+    with pace.stretch(1, 100):
+        time.sleep(0.03)
+    assert time.perf_counter() - began >= 0.09
 
 
 @pytest.mark.parametrize(

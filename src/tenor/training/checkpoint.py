@@ -109,6 +109,8 @@ def _prune(folder: Path, keep: int) -> None:
     for index in sorted(folder.glob("step-*.json"))[:-keep]:
         index.unlink(missing_ok=True)
     indexed = {index.stem for index in folder.glob("step-*.json")}
+    for left in folder.glob(".step-*.tmp"):  # by a process that was killed; all parts of today have their names
+        left.unlink(missing_ok=True)
     for tensors in folder.glob("step-*.safetensors"):
         if tensors.name.partition(".")[0] not in indexed:
             tensors.unlink(missing_ok=True)

@@ -20,6 +20,7 @@ from tenor.store.verify import verify_data
 from tenor.training.display import Display
 from tenor.training.job import Job
 from tenor.training.processes import Workers
+from tenor.training.resume import finished_result
 from tenor.training.roles import has_server, num_computing
 from tenor.training.served import ServedWorkers
 from tenor.training.settings import TrainSettings
@@ -72,7 +73,8 @@ def check_source(data: Path, task: str) -> None:
         verify_data(data)
     elif data.name != task:
         raise UsageError(
-            f"--task {task} reads no data, not {data.name!r} either", remedy=f"tenor train {task} --task {task}"
+            f"--task {task} reads no data, not {data.name!r} either",
+            remedy=f"tenor train {task} --task {task} --out RUN",
         )
 
 
@@ -97,6 +99,9 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end; after a loss start them again from the last checkpoint, as often as allowed."""
     limit = job.settings.max_restarts
     for restarts in range(limit + 1):
+        if job.resume and (result := finished_result(Path(job.out), vars(job.settings))) is not None:
+            progress.say(f"{job.out} is finished: its result stays as it is")
+            return {**result, "restarts": restarts, "replaced": 0}
         display = Display(progress)
         try:
             replaced = _run_once(job, size, display)
@@ -121,15 +126,20 @@ def _run_once(job: Job, size: int, display: Display) -> int:
                 display.show(json.loads(line))
             failure = workers.failed
         if failure is not None:
-            raise _named(folder, failure.rank) or failure.as_error()
+            error = _named(folder, failure.rank) or failure.as_error()
+            if workers.signal and isinstance(error, WorkerError):  # asked to stop, so nothing starts again
+                raise errors.Stopped(workers.signal, f"{error.what}; --resume goes on from the last checkpoint")
+            raise error
+        if workers.signal:  # it came too late for this run, but not for what was to follow it
+            raise errors.Stopped(workers.signal, "the run was finished by then")
         return workers.replaced
 
 
 def _team(folder: Path, settings: TrainSettings, size: int) -> Workers:
     threads = num_threads(settings, size)
     if has_server(settings, size):
-        return ServedWorkers(folder, size, threads, settings.max_replacements)
-    return Workers(folder, size, threads)
+        return ServedWorkers(folder, size, threads, settings.timeout, settings.max_replacements)
+    return Workers(folder, size, threads, settings.timeout)
 
 
 def _named(folder: Path, rank: int) -> TenorError | None:
@@ -165,6 +175,8 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     if world.is_first:
         claim(Path(job.out), job.resume)
     torch.set_num_threads(num_threads(job.settings, world.local_size))
+    if job.resume and (result := finished_result(Path(job.out), vars(job.settings))) is not None:
+        return {**result, "restarts": 0, "replaced": 0}
     display = Display(progress)
     try:
         return {**train_as(world, job, display.show, listen()), "restarts": 0, "replaced": 0}

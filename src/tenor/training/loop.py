@@ -66,15 +66,21 @@ class Loop:
         cursor = self.cursor
         began = time.perf_counter() - cursor.seconds
         while not cursor.is_finished:
-            with self.feed(self._load, cursor.batch, self.task.order.num_batches) as batches:
+            cursor.is_finished = self._is_over(None)  # also where a run goes on of which nothing is left to do
+            last = cursor.batch if cursor.is_finished else self.task.order.num_batches
+            with self.feed(self._load, cursor.batch, last) as batches:
                 before = time.perf_counter()
                 for batch in batches:
                     tallies = self._step(self._as_decided(batch), before)
                     before = time.perf_counter()
                     cursor.seconds = before - began
                     if tallies and tallies.signal:
-                        self._save()
-                        raise Stopped(tallies.signal, "saved a checkpoint; --resume goes on from it")
+                        is_saved = self._save()
+                        saved, lost = (
+                            "saved a checkpoint; --resume goes on from it",
+                            "--resume goes on from the one before",
+                        )
+                        raise Stopped(tallies.signal, saved if is_saved else f"no checkpoint could be saved; {lost}")
                     if self._is_over(tallies):
                         cursor.is_finished = True
                         break
@@ -172,10 +178,10 @@ class Loop:
         self.agreed_step = self.cursor.step
         return self.cursor.step // every > before // every
 
-    def _save(self) -> None:
+    def _save(self) -> bool:
+        """Whether it is saved, as far as this rank can tell."""
         state = self.strategy.state_dict()  # on every rank: it may gather
-        if self.grid.column.rank == 0:
-            self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
+        return self.grid.column.rank != 0 or self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
 
     def _clip(self) -> bool:
         """Scale the agreed gradient to the largest allowed norm; False where it is not finite."""
@@ -200,7 +206,8 @@ class Loop:
         cursor = self.cursor
         if not self.strategy.is_settled:
             assert self.pending is not None
-            self.stats = self.stats + self.strategy.settle(self.pending, now=True)
+            stats = self.strategy.settle(self.pending, now=True)
+            self.stats, self.wait_seconds = self.stats + stats, self.wait_seconds + stats.wait_seconds
             self._agree(self.schedule(cursor.step - 1), time.perf_counter())
         for table in self.optimizer.tables.values():
             table.release()

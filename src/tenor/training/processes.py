@@ -48,12 +48,12 @@ class Failure:
 class Workers:
     """`size` processes with a rank each, meeting at a file in the scratch folder. Use with `with`."""
 
-    def __init__(self, scratch: Path, size: int, threads: int) -> None:
-        self.scratch, self.size, self.threads = scratch, size, threads
+    def __init__(self, scratch: Path, size: int, threads: int, timeout: float) -> None:
+        self.scratch, self.size, self.threads, self.timeout = scratch, size, threads, timeout
         self.processes: list[subprocess.Popen[bytes]] = []
         self.failed: Failure | None = None
         self._previous: dict[int, Any] = {}
-        self._asked_to_stop = False
+        self.signal = 0  # that asked us to stop
         self._watch = StoppedWatch(self.processes, self.name, self.outlook)
         self.replaced = 0  # workers started in place of lost ones
 
@@ -104,11 +104,15 @@ class Workers:
         """What becomes of a worker that stays silent."""
         return "after --timeout it counts as lost"
 
+    def is_needed(self, rank: int) -> bool:
+        """Whether the others cannot go on without it."""
+        return True
+
     def _words(self, rank: int) -> Path:
         return self.scratch / f"stderr-{rank}"
 
     def _forward(self, number: int, _: FrameType | None) -> None:
-        self._asked_to_stop = True
+        self.signal = number
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(number)
@@ -121,7 +125,7 @@ class Workers:
         rest = b""
         with selectors.DefaultSelector() as selector:
             selector.register(stream, selectors.EVENT_READ)
-            while self._is_running():
+            while self._is_running() and not self._is_held_up():
                 yield from self._watch.look()
                 if selector.select(timeout=0.1):
                     rest = yield from _whole_lines(rest + _drain(stream))
@@ -135,9 +139,17 @@ class Workers:
             return False
         return any(code is None for code in codes)
 
+    def _is_held_up(self) -> bool:
+        """By stopped workers, where all are, so that no other's time-out finds them, or where we were asked to end."""
+        is_asked = self.signal != 0 and any(map(self.is_needed, self._watch.stopped))
+        is_held_up = is_asked or self._watch.seconds_since_all_stopped() > self.timeout
+        if is_held_up:
+            self._note_failure(self._watch.silent())
+        return is_held_up
+
     def _note_failure(self, failed: list[int]) -> None:
         """Wait for the others to notice, then blame one that was killed before those that lost contact with it."""
-        deadline = time.monotonic() + (GRACE_SECONDS if self._asked_to_stop else 2.0)
+        deadline = time.monotonic() + (GRACE_SECONDS if self.signal else 2.0)
         while time.monotonic() < deadline and any(process.poll() is None for process in self.processes):
             time.sleep(0.02)
         codes = {rank: code for rank, process in enumerate(self.processes) if (code := process.poll())}

@@ -24,12 +24,13 @@ from tenor.training.parameter_server.serving import serving
 from tenor.training.parameter_server.worker import work
 from tenor.training.precision import check_precision, set_precision
 from tenor.training.recorder import Recorder, Scribe, Silence, Tell
+from tenor.training.resume import check_same
 from tenor.training.roles import has_server, num_computing
 from tenor.training.run_folder import RunFolder
 from tenor.training.schedule import Schedule, scaled_rate
 from tenor.training.settings import TrainSettings
-from tenor.training.slowdown import Pace, parse_slowdown
-from tenor.training.strategies import BALANCED, ModelParallel, make_strategy, strategy_name
+from tenor.training.slowdown import Pace, clock_of, parse_slowdown
+from tenor.training.strategies import BALANCED, Asynchronous, ModelParallel, make_strategy, strategy_name
 from tenor.training.task import Task
 from tenor.training.tasks import make_task
 from tenor.training.tensorboard import Board
@@ -58,11 +59,19 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
     try:
         loop = _assemble(task, settings, world, group, device, recorder, signalled)
         with serving(loop) as tell_workers:
-            if job.resume and (saved := _find_checkpoint(folder, group)):
-                loop.restore(saved)
+            config = {**task.describe(), "settings": vars(settings)}
+            refused: list[str] = []
+            if job.resume:
+                check_same(folder.path, config)
+                saved, refused = _find_checkpoint(folder, group)
+                if saved is not None:
+                    _refuse_scattered(saved, loop, folder)
+                    loop.restore(saved)
             if world.is_first:
-                folder.start({**task.describe(), "settings": vars(settings)}, task.vocabulary)
+                folder.start(config, task.vocabulary)
                 folder.rewind(loop.cursor.step)
+                for reason in refused:
+                    tell({"event": "warning", "message": f"checkpoint passed over: {reason}"})
                 tell({"event": "start", **_plan(loop, world)})
             loop.run()
             result = _finish(loop, folder, world)
@@ -93,7 +102,7 @@ def _assemble(
     shares, caps = parse_shares(settings.shares, size), parse_caps(settings.token_caps, size)
     balance = Balance(settings.balance, task.order, shares, caps)
     slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
-    pace = Pace(slowdown, world.rank, shares_cores=world.local_size > usable_cores())
+    pace = Pace(slowdown, world.rank, shares_cores=world.local_size > usable_cores(), clock=clock_of(device.type))
     parts = (schedule, balance, pace, recorder, signalled, device)
     return Loop(task, settings, group, grid, strategy, model, optimizer, *parts)
 
@@ -124,15 +133,24 @@ def parse_shares(text: str, size: int) -> NDArray[np.float64]:
     return shares
 
 
-def _find_checkpoint(folder: RunFolder, group: Group) -> Checkpoint | None:
-    """The newest valid checkpoint, or None for a run that was stopped before its first; all ranks see the same."""
+def _find_checkpoint(folder: RunFolder, group: Group) -> tuple[Checkpoint | None, list[str]]:
+    """The newest valid checkpoint, or None for a run that was stopped before its first, and why newer ones were passed
+    over; all ranks see the same."""
     saved, refused = newest_checkpoint(folder.checkpoints)
     if saved is None and refused:
         raise RunError(f"no valid checkpoint ({refused[0]})", where=folder.path, remedy="train again in another folder")
     steps = group.gather(torch.tensor([saved.step if saved else -1]))
     if len(set(steps.tolist())) > 1:
         raise RunError("workers see different checkpoints", where=folder.path, remedy="use a folder all workers share")
-    return saved
+    return saved, refused
+
+
+def _refuse_scattered(saved: Checkpoint, loop: Loop, folder: RunFolder) -> None:
+    """Asynchronous workers finish batches out of order; who takes them in order would miss some and repeat others."""
+    done = saved.tensors.get("strategy/done", torch.empty(0)).tolist()
+    if saved.values["batch"] and done != list(range(len(done))) and not isinstance(loop.strategy, Asynchronous):
+        remedy = "resume with --strategy async and at least 2 workers until the epoch ends"
+        raise RunError("was stopped by asynchronous workers within an epoch", where=folder.path, remedy=remedy)
 
 
 def _plan(loop: Loop, world: World) -> dict[str, Any]:

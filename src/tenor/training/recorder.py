@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -19,8 +18,8 @@ Tell = Callable[[dict[str, Any]], None]
 class Recorder(Protocol):
     def log(self, event: dict[str, Any]) -> None: ...
 
-    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
-        """Save a checkpoint together with the ranks of the row, each its part."""
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> bool:
+        """Save a checkpoint together with the ranks of the row, each its part; whether that went well."""
 
     def save_model(self, weights: dict[str, Tensor]) -> None: ...
 
@@ -34,9 +33,12 @@ class Silence:
     def log(self, event: dict[str, Any]) -> None:
         pass
 
-    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the first rank tells
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> bool:
+        try:
             save_checkpoint(self.folder.checkpoints, make(), self.keep, row)
+        except (OSError, ValueError):  # the first rank tells
+            return False
+        return True
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
         pass
@@ -52,12 +54,14 @@ class Scribe:
         self.folder.log(event)
         self.tell(event)
 
-    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> bool:
         """A disk that is full loses this checkpoint, not the run: the previous one stays."""
         try:
             save_checkpoint(self.folder.checkpoints, make(), self.keep, row)
         except (OSError, ValueError) as error:
             self.tell({"event": "warning", "message": f"checkpoint not saved: {error}; the previous one is kept"})
+            return False
+        return True
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
         if not are_finite(weights):

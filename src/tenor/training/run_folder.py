@@ -29,6 +29,8 @@ class RunFolder:
         self.checkpoints = path / CHECKPOINTS
 
     def start(self, config: Mapping[str, Any], vocabulary: Path | None) -> None:
+        for left in self.path.glob(".*.tmp"):  # by a process that was killed
+            left.unlink(missing_ok=True)
         self._write("config.json", config)
         self._write("environment.json", {**describe(), "threads": torch.get_num_threads()})
         if vocabulary is not None:
@@ -55,9 +57,9 @@ class RunFolder:
         return weights
 
     def finish(self, result: Mapping[str, Any]) -> None:
-        self._write("result.json", result)
         config = json.loads((self.path / "config.json").read_bytes())
         write_bytes(self.path / "README.md", model_card(config, result).encode())
+        self._write("result.json", result)  # from now on the run is finished
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:

@@ -18,8 +18,8 @@ class ServedWorkers(Workers):
     """What a lost worker had in its hands the server grants to others, so its successor starts with nothing. A worker
     that fails by an error of its own would fail again: that ends the run, as the loss of the server does."""
 
-    def __init__(self, scratch: Path, num_workers: int, threads: int, most: int) -> None:
-        super().__init__(scratch, num_workers + 1, threads)
+    def __init__(self, scratch: Path, num_workers: int, threads: int, timeout: float, most: int) -> None:
+        super().__init__(scratch, num_workers + 1, threads, timeout)
         self.most = most  # that may be replaced
         self._news: list[bytes] = []
 
@@ -28,6 +28,9 @@ class ServedWorkers(Workers):
 
     def outlook(self, rank: int) -> str:
         return "the others do its work meanwhile" if rank else super().outlook(rank)
+
+    def is_needed(self, rank: int) -> bool:
+        return rank == 0
 
     def events(self) -> Iterator[bytes]:
         for event in super().events():

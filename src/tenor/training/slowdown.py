@@ -3,20 +3,23 @@
 The workers stand for machines of their own, however few cores they share here. So compute time is what the worker's
 thread spent on a core, without the time it stood in line for one; and where there are more workers than cores every
 other rank sleeps before it computes, so that not all want a core at the start of a step and leave it idle at the end.
-How long it will compute it guesses from its last step; what it slept too little or too long it makes good for.
+How long it will compute it guesses from its last step, rather too short; what it slept too little or too long it makes
+good for.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tenor.errors import UsageError
 
 EARLY = 0.8  # of the sleep that a step is likely to need, for those who sleep first
+Clock = Callable[[], float]
+
 _FORM = re.compile(r"(\d+):(\d+(?:\.\d+)?)(?:@(\d+)-(\d+)?)?", re.ASCII)
 
 
@@ -46,25 +49,33 @@ class Slowdown:
 class Pace:
     """One worker's emulated slowness."""
 
-    def __init__(self, slowdown: Slowdown, rank: int, *, shares_cores: bool = False) -> None:
-        self.slowdown, self.rank = slowdown, rank
+    def __init__(
+        self, slowdown: Slowdown, rank: int, *, shares_cores: bool = False, clock: Clock = time.thread_time
+    ) -> None:
+        self.slowdown, self.rank, self.clock = slowdown, rank, clock
         self._sleeps_first = shares_cores and rank % 2 == 1
-        self._per_token = 0.0  # seconds of the last step
+        self._seconds, self._tokens = 0.0, 1  # of the last step
         self._overslept = 0.0  # seconds, to be made good for
 
     @contextmanager
     def stretch(self, step: int, tokens: int) -> Iterator[None]:
         """Let what is done inside take as long as it would on the slow machine."""
         extra = self.slowdown.factor(self.rank, step) - 1.0
-        early = EARLY * extra * self._per_token * tokens if self._sleeps_first else 0.0
+        likely = self._seconds * min(1.0, tokens / self._tokens)  # not more: few tokens tell little of many
+        early = max(0.0, EARLY * extra * likely - self._overslept) if self._sleeps_first else 0.0
         _sleep(early)
-        began = time.thread_time()
+        began = self.clock()
         yield
-        seconds = time.thread_time() - began
-        self._per_token = seconds / max(1, tokens)
+        seconds = self.clock() - began
+        self._seconds, self._tokens = seconds, max(1, tokens)
         owed = extra * seconds - early - self._overslept
         self._overslept = max(0.0, -owed)
         _sleep(owed)
+
+
+def clock_of(device: str) -> Clock:
+    """What computing takes: on a GPU the time gone by, since the thread that waits for it is on no core."""
+    return time.thread_time if device == "cpu" else time.perf_counter
 
 
 def _sleep(seconds: float) -> None:

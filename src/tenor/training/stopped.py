@@ -1,7 +1,7 @@
 """Workers that are there but do not answer: stopped by a signal, or hung.
 
 A stopped process cannot say so itself, and its peers only see silence. The launcher sees its state, names it at once,
-and blames it when the others' time-out is over.
+and blames it when the others' time-out is over; where no other is left to wait for it, the launcher's own.
 """
 
 from __future__ import annotations
@@ -25,20 +25,33 @@ class StoppedWatch:
         outlook: Callable[[int], str],  # what becomes of one that stays silent
     ) -> None:
         self.processes, self.name, self.outlook = processes, name, outlook
-        self._named: set[int] = set()
+        self._since: dict[int, float] = {}  # when each that is stopped was first seen so
         self._next_look = 0.0
 
     def look(self) -> Iterator[bytes]:
         """An event, as a line of JSON, for every worker that was stopped or goes on since the last look."""
         if time.monotonic() < self._next_look:
             return
-        self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
+        now = time.monotonic()
+        self._next_look = now + SECONDS_BETWEEN_LOOKS
         stopped = {rank for rank in self._alive() if process_state(self.processes[rank].pid) == "stopped"}
-        for rank in sorted(stopped - self._named):
+        for rank in sorted(stopped - self._since.keys()):
             yield _warning(f"{self.name(rank)} is stopped (SIGSTOP); {self.outlook(rank)}")
-        for rank in sorted(self._named - stopped):
+        for rank in sorted(self._since.keys() - stopped):
             yield _warning(f"{self.name(rank)} goes on")
-        self._named = stopped
+        self._since = {rank: self._since.get(rank, now) for rank in stopped}
+
+    @property
+    def stopped(self) -> set[int]:
+        """By the last look."""
+        return set(self._since)
+
+    def seconds_since_all_stopped(self) -> float:
+        """0 while a worker is left that is not."""
+        alive = self._alive()
+        if not alive or not self.stopped >= set(alive):
+            return 0.0
+        return time.monotonic() - max(self._since[rank] for rank in alive)
 
     def silent(self) -> list[int]:
         """The workers still there; stopped ones first, since those cannot be waiting for somebody else."""

@@ -33,8 +33,8 @@ class Board:
         if event["event"] != "step":
             self.writer.flush()
 
-    def save(self, make: Callable[[], Checkpoint], row: Group) -> None:
-        self.inner.save(make, row)
+    def save(self, make: Callable[[], Checkpoint], row: Group) -> bool:
+        return self.inner.save(make, row)
 
     def save_model(self, weights: dict[str, Tensor]) -> None:
         self.inner.save_model(weights)

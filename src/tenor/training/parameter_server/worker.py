@@ -13,7 +13,6 @@ from torch import nn
 
 from tenor.environment import usable_cores
 from tenor.errors import Stopped, TenorError, WorkerError
-from tenor.models.batch import Batch
 from tenor.training.compression import make_compression
 from tenor.training.job import Job
 from tenor.training.optimizers import SGD, Optimizer
@@ -23,7 +22,7 @@ from tenor.training.parameter_server.messages import END, FAILED, PUSH, ROWS, Me
 from tenor.training.parameter_server.transports import open_line
 from tenor.training.precision import set_precision
 from tenor.training.roles import num_computing
-from tenor.training.slowdown import Pace, parse_slowdown
+from tenor.training.slowdown import Pace, clock_of, parse_slowdown
 from tenor.training.strategies import make_strategy
 from tenor.training.strategies.base import backpropagate
 from tenor.training.task import Task
@@ -37,7 +36,7 @@ def work(world: World, job: Job, device: torch.device, backend: str, signalled: 
     make_strategy(settings, world)  # refuses what the server refuses
     number = world.rank - 1
     slowdown = parse_slowdown(settings.slowdown, num_computing(settings, world.size))
-    pace = Pace(slowdown, number, shares_cores=world.local_size > usable_cores())
+    pace = Pace(slowdown, number, shares_cores=world.local_size > usable_cores(), clock=clock_of(device.type))
     task = make_task(Path(job.data), settings)
     try:
         model = task.make_model().to(device)
@@ -62,7 +61,11 @@ class Worker:
         """The result that the server came to."""
         try:
             while (message := line.receive()).kind != END:
-                line.send(self._work(line, message, signalled))
+                answer = self._work(line, message, signalled)
+                if answer.kind == END:
+                    message = answer
+                    break
+                line.send(answer)
         except TenorError as error:
             if not isinstance(error, WorkerError):  # the server cannot know
                 line.send(Message(FAILED, {"what": error.what, "remedy": error.remedy}))
@@ -72,6 +75,7 @@ class Worker:
         return _result(message.values)
 
     def _work(self, line: Line, message: Message, signalled: Callable[[], int]) -> Message:
+        """What to answer the server with, or its last message where that comes in between."""
         values = message.values
         began = time.perf_counter()
         if values["refused"]:
@@ -80,7 +84,12 @@ class Worker:
         shares = np.ones(values["parts"])
         batch = self.task.load(values["epoch"], values["batch"], values["part"], shares)
         if self.cargo.tables:
-            self._pull_rows(line, batch)
+            assert batch.rows is not None
+            line.send(Message(ROWS, {}, (batch.rows.numpy(),)))
+            told = line.receive()
+            if told.kind == END:
+                return told
+            self.cargo.take_rows(batch.rows, told.arrays)
         self.model.train()
         with self.pace.stretch(values["step"], batch.num_padded):
             loss, weight = backpropagate(self.model, self.optimizer, batch.to(self.device), self.task.objective)
@@ -98,11 +107,6 @@ class Worker:
             "signal": signalled(),
         }
         return Message(PUSH, counts, tuple(part.numpy() for part in parts))
-
-    def _pull_rows(self, line: Line, batch: Batch) -> None:
-        assert batch.rows is not None
-        line.send(Message(ROWS, {}, (batch.rows.numpy(),)))
-        self.cargo.take_rows(batch.rows, line.receive().arrays)
 
 
 def _result(values: dict[str, Any]) -> dict[str, Any]:
