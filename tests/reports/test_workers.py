@@ -34,7 +34,7 @@ def test_it_says_how_the_shares_moved_and_names_every_worker() -> None:
 
 
 def test_seconds_are_drawn_at_the_step_they_belong_to() -> None:
-    own = [step(n, [128, 128] if n < 10 else [192, 64]) for n in range(1, 20)]
+    own = [step(n, [128, 128] if n < 10 else [190, 66]) for n in range(1, 20)]
     logged = [{**own[0], "wait_seconds": [0.0, 0.0]}]  # as workers tell it: late
     logged += [{**now, "wait_seconds": before["wait_seconds"]} for before, now in pairwise(own)]
     columns = workers._columns(logged)
@@ -42,6 +42,21 @@ def test_seconds_are_drawn_at_the_step_they_belong_to() -> None:
     for name, told in (("compute_seconds", own[1:]), ("wait_seconds", own[:-1])):
         np.testing.assert_array_equal(columns[name][0], [event["step"] for event in told])
         np.testing.assert_allclose(columns[name][1], [event[name] for event in told])
+
+
+def test_waiting_that_is_not_known_after_a_start_is_not_drawn() -> None:
+    logged = [{**step(n, [128, 128]), **({"wait_seconds": [0.0, 0.0]} if n in (1, 8) else {})} for n in range(1, 15)]
+    steps, seconds = workers._columns(logged)["wait_seconds"]
+    np.testing.assert_array_equal(steps, [n for n in range(1, 14) if n != 7])
+    np.testing.assert_allclose(seconds, [[0.256, 0.0]] * 12)
+
+
+def test_steps_with_other_workers_in_between_are_not_taken_for_one_s_own() -> None:
+    sizes = [2] * 4 + [3] * 50 + [2] * 4
+    logged = [step(n, [64] * size, (1.0,) * size) for n, size in enumerate(sizes, 1)]
+    steps, seconds = workers._columns(logged)["compute_seconds"]
+    np.testing.assert_array_equal(steps, [2, 3, 4, 55, 56, 57, 58])
+    np.testing.assert_allclose(seconds, 0.064)
 
 
 def test_seconds_of_many_steps_are_their_mean() -> None:

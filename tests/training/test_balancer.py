@@ -140,6 +140,7 @@ def test_its_state_survives_json() -> None:
         one.observe(tokens, seconds)
         if step == 20:
             two.restore(json.loads(json.dumps(one.state())))
+            two.observe(tokens, 9 * seconds)  # the first step after a start, not learned from
         elif step > 20:
             two.observe(tokens, seconds)
     first, second = one.decide(np.ones(3)), two.decide(np.ones(3))

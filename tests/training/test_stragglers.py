@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tenor.progress import Silent
 from tenor.training.display import Display
@@ -23,7 +24,9 @@ class Lines(Silent):
         self.notes.append(note)
 
 
-def show(compute: list[float], balance: str = "off", steps: int = 12, **start: bool) -> Lines:
+def show(
+    compute: list[float], balance: str = "off", steps: int = 12, shares: list[int] | None = None, **start: bool
+) -> Lines:
     lines = Lines()
     display = Display(lines)
     plan = {"step": 0, "total_steps": steps, "rows": 9, "workers": 2, "alike": True, "can_balance": True}
@@ -31,7 +34,8 @@ def show(compute: list[float], balance: str = "off", steps: int = 12, **start: b
     for step in range(1, steps + 1):
         event: dict[str, Any] = {"event": "step", "epoch": 1, "step": step, "samples": 8, "loss": 0.5}
         clock = {"seconds": 0.4 * step + 9.0 * (step > 6)}  # nine seconds of validation
-        display.show({**event, **clock, "compute_seconds": compute, "wait_seconds": [0.0] * len(compute)})
+        seconds = {"compute_seconds": compute, "wait_seconds": [0.0] * len(compute)}
+        display.show({**event, **clock, **seconds, "shares": shares or [2] * len(compute)})
         if step == 6:
             display.show({"event": "epoch", "epoch": 1, "train_loss": 0.5, "valid": {}, "samples_per_s": 1, **clock})
     return lines
@@ -68,12 +72,18 @@ def test_workers_with_unlike_work_are_not_compared() -> None:
     assert not any("×" in line for line in [*lines.said, *lines.notes])
 
 
-def test_noise_and_a_single_pause_make_no_straggler() -> None:
+def test_who_has_no_rows_makes_no_straggler_of_the_others() -> None:
+    lines = show([0.1, 0.0001], shares=[8, 0])
+    assert not any("×" in line for line in [*lines.said, *lines.notes])
+
+
+@pytest.mark.parametrize("pause", [0, 1, 100])
+def test_noise_and_a_single_pause_make_no_straggler(pause: int) -> None:
     rng = np.random.default_rng(0)
     watch = Stragglers()
     for step in range(300):
         seconds = 0.1 * rng.lognormal(0, 0.1, 4)
-        seconds[1] *= 50 if step == 100 else 1
+        seconds[1] *= 50 if step == pause else 1
         assert watch.observe(seconds.tolist()) is None
 
 

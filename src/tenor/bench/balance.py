@@ -7,7 +7,8 @@ first step of each epoch, in which libraries load or validation has just ended, 
 stand in line for them, which the ideal does not know of.
 
 A shared machine wavers by a tenth within minutes. So the runs of a mix and of its lone workers follow each other, the
-lone workers before and after the team that is balanced by steps; `share_of_ideal` and `times_off` (a mode's speed over
+lone workers before and after the team that is balanced by steps (as each turn starts one run further, the first mix has
+its first runs at the end of later turns); `share_of_ideal` and `times_off` (a mode's speed over
 that without balancing) are formed within each turn, and their medians over the turns are given. Both go by tokens a
 second: batches hold rows of like length, and runs with other batches meet other lengths.
 """

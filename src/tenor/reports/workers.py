@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ _MOST_POINTS = 150  # each the mean of neighbouring steps: single ones are noise
 _MOST_NAMED = 9  # beyond that a legend is longer than the plot
 _DASHES = ("-", "--", ":")
 
+Event = dict[str, Any]
 Floats = NDArray[np.float64]
 
 
@@ -45,26 +47,31 @@ _TITLES = {
 }
 
 
-def _columns(events: Sequence[dict[str, Any]]) -> dict[str, tuple[Floats, Floats]]:
+def _columns(events: Sequence[Event]) -> dict[str, tuple[Floats, Floats]]:
     """Step numbers and (steps, workers) of each measure; steps with another number of workers are left out."""
-    whole = [event for event in events if all(_numbers(event.get(name)) for name in _TITLES)]
+    whole = [e for e in events if number(e.get("step")) and all(_numbers(e.get(name)) for name in _TITLES)]
     size = len(whole[-1]["shares"]) if whole else 0
-    fine = [e for e in whole if number(e.get("step")) and all(len(e[name]) == size for name in _TITLES)]
-    rows = _table([event["shares"] for event in fine], size)
-    steps = np.array([event["step"] for event in fine], dtype=np.float64)
+    fine = [all(len(event[name]) == size for name in _TITLES) for event in whole]
+    rows = _table([event["shares"] for event in compress(whole, fine)], size)
+    steps = np.array([event["step"] for event in compress(whole, fine)], dtype=np.float64)
     columns = {"shares": (steps, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))}
-    return columns | {name: _a_step(fine, name, size) for name in ("compute_seconds", "wait_seconds")}
+    pairs = list(compress(pairwise(whole), fine[1:]))
+    told = [pair for pair in pairs if any(pair[1]["wait_seconds"])]  # after a start no waiting is known yet
+    return columns | {
+        "compute_seconds": _a_step(pairs, "compute_seconds", size),
+        "wait_seconds": _a_step(told if len(told) > 1 else pairs, "wait_seconds", size),
+    }
 
 
-def _a_step(events: Sequence[dict[str, Any]], name: str, size: int) -> tuple[Floats, Floats]:
+def _a_step(pairs: Sequence[tuple[Event, Event]], name: str, size: int) -> tuple[Floats, Floats]:
     """Seconds at the step they belong to: of computing each event tells its own, of waiting those of the step before.
     One that stands for many steps tells their sum, of which the mean is drawn; so the first, which does not say for how
     many it stands, is left out."""
-    steps = np.array([event["step"] for event in events], dtype=np.float64)
-    counts = np.maximum(np.diff(steps), 1.0)
-    seconds = _table([event[name] for event in events[1:]], size)
+    steps = np.array([(before["step"], event["step"]) for before, event in pairs], dtype=np.float64).reshape(-1, 2)
+    counts = np.maximum(steps[:, 1] - steps[:, 0], 1.0)
+    seconds = _table([event[name] for _, event in pairs], size)
     is_late = (counts == 1) & (name == "wait_seconds")
-    return np.where(is_late, steps[:-1], steps[1:]), seconds / counts[:, None]
+    return np.where(is_late, steps[:, 0], steps[:, 1]), seconds / counts[:, None]
 
 
 def _table(rows: Sequence[Sequence[float]], size: int) -> Floats:

@@ -21,6 +21,8 @@ from tenor.training.costs import Costs, place
 
 Floats = NDArray[np.float64]
 
+MOST_UNLEARNT = 100  # steps; an epoch's worth at once would take noticeably long
+
 
 class Decision(NamedTuple):
     """The costs to share work by; None for fixed shares."""
@@ -41,7 +43,7 @@ class Balance:
             place(order.lengths[[order.lengths.argmax()]], start)
             place(order.longest_batch(), start)
         self.decision = Decision(0, start)  # replaced as a whole: the loader's thread reads it
-        self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of steps since the last decision was due
+        self.unlearnt: list[tuple[Floats, Floats]] = []  # tokens and seconds of late steps
 
     def shares(self, epoch: int, k: int) -> tuple[int, Floats]:
         """The number of the decision in force, and by it the padded tokens of each worker in batch k, or the fixed
@@ -56,8 +58,10 @@ class Balance:
         if self.every == OFF:
             return
         self.unlearnt.append((np.array(tokens), np.array(seconds)))
-        if self._is_due(epoch, k):
+        is_due = self._is_due(epoch, k)
+        if is_due or len(self.unlearnt) >= MOST_UNLEARNT:
             self._learn()
+        if is_due:
             self._decide()
 
     def _is_due(self, epoch: int, k: int) -> bool:

@@ -1,7 +1,7 @@
 """The balancer: from what each worker was seen to do, the costs to share work by. Pure: events in, decisions out.
 
-It works with the model of each worker's cost, not with feedback on finish times, so a delay between a decision and its
-effect does not make it swing. New costs are taken up only when they promise a gain beyond what noise alone shows.
+It works with a model of each worker's cost, not with feedback on finish times, so it does not swing. New costs are
+taken up only when they promise a gain beyond what noise alone shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from tenor.training.fit import FADE, Fit
 
 Floats = NDArray[np.float64]
 
-WARM_UP = 1  # first step, in which caches fill and libraries load
 LEAST_GAIN = 0.02  # of a step's time
 HASTY = 1.25  # times the present error: costs known no better than that when they were taken up are soon replaced
 DOUBT = 0.7  # of the usual threshold, to replace them
@@ -29,13 +28,15 @@ class Balancer:
         self.caps = np.full(size, np.inf) if caps is None else caps
         self.fit = Fit(size)
         self.seen = 0
+        self.is_warm = False
         self.total = 0.0  # padded tokens of a typical batch
         self.error_then = 0.0  # of the fit when costs were last taken up
 
     def observe(self, tokens: Floats, seconds: Floats) -> None:
         """What each worker was given in one step, and how long it took."""
         self.seen += 1
-        if self.seen <= WARM_UP:
+        if not self.is_warm:  # the first step after a start, in which caches fill and libraries load
+            self.is_warm = True
             return
         self.fit.observe(tokens, seconds)
         total = float(tokens.sum())

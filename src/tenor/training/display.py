@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tenor.progress import Progress
-from tenor.training.stragglers import FADE, Straggler, Stragglers
+from tenor.training.stragglers import Straggler, Stragglers
 
+_FADE = 0.9  # of a step's weight in the rate, with each step after it
 _HEAD = "epoch  train loss  valid acc  majority  macro-F1     AUC  samples/s  seconds"
 
 
@@ -38,7 +39,8 @@ class Display:
 
     def _step(self, event: dict[str, Any]) -> None:
         first = f"epoch {event['epoch']}"
-        if self.is_alike and (straggler := self.stragglers.observe(event["compute_seconds"])):
+        is_telling = self.is_alike and all(event["shares"])  # who had no rows took no time
+        if is_telling and (straggler := self.stragglers.observe(event["compute_seconds"])):
             first = straggler.short  # a narrow terminal has no room for both
             self._name(straggler)
         loss = "not finite" if event["loss"] is None else f"{event['loss']:.4f}"
@@ -49,8 +51,8 @@ class Display:
     def _rate(self, event: dict[str, Any]) -> str:
         before, self.clock = self.clock, event["seconds"]
         if before is not None:
-            self.samples = FADE * self.samples + event["samples"]
-            self.seconds = FADE * self.seconds + event["seconds"] - before
+            self.samples = _FADE * self.samples + event["samples"]
+            self.seconds = _FADE * self.seconds + event["seconds"] - before
         return f"  {self.samples / self.seconds:,.0f} samples/s" if self.seconds > 0 else ""
 
     def _name(self, straggler: Straggler) -> None:

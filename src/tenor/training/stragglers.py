@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 NOTICEABLE = 1.3  # times the others' compute time
-FADE = 0.9
 ENOUGH = 5  # steps before anyone is blamed
+LAST = 10  # steps that count
 
 
 @dataclass(frozen=True)
@@ -28,23 +29,19 @@ class Straggler:
 class Stragglers:
     """Watches the workers' compute seconds, step by step."""
 
-    ratios: list[float] = field(default_factory=list)
-    seen: int = 0
+    ratios: deque[list[float]] = field(default_factory=lambda: deque(maxlen=LAST))  # by step and worker
 
     def observe(self, compute_seconds: Sequence[float]) -> Straggler | None:
-        """Take in one step; the worker that stands out for the worse over the last ten steps or so, if one does."""
+        """Take in one step; the worker that stands out for the worse in most of the last steps, if one does. So neither
+        a pause of the machine nor a slow first step makes a straggler."""
         if len(compute_seconds) < 2 or not all(seconds > 0 for seconds in compute_seconds):
             return None
-        now = [_ratio(compute_seconds, rank) for rank in range(len(compute_seconds))]
-        if len(self.ratios) != len(now):
-            self.ratios, self.seen = now, 0
-        # A pause of the machine in one step must not make a straggler: a single step counts as thrice at most.
-        self.ratios = [FADE * old + (1 - FADE) * min(new, 3 * old) for old, new in zip(self.ratios, now, strict=True)]
-        self.seen += 1
-        worst = max(range(len(now)), key=self.ratios.__getitem__)
-        if self.seen < ENOUGH or self.ratios[worst] < NOTICEABLE:
+        self.ratios.append([_ratio(compute_seconds, rank) for rank in range(len(compute_seconds))])
+        if len(self.ratios) < ENOUGH:
             return None
-        return Straggler(worst, self.ratios[worst])
+        usual = [median(worker) for worker in zip(*self.ratios, strict=True)]
+        worst = max(range(len(usual)), key=usual.__getitem__)
+        return Straggler(worst, usual[worst]) if usual[worst] >= NOTICEABLE else None
 
 
 def _ratio(seconds: Sequence[float], rank: int) -> float:

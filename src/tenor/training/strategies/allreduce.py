@@ -78,7 +78,7 @@ class AllReduce(InStep):
         self.group.start_sum(tail).wait()
         *parts, summed = tail.split([*(gradient.numel() for gradient in rows), len(tallies)])
         tallies.copy_(summed)
-        weight = float(tallies[1])
+        weight = float(tallies[1]) or 1.0  # a batch of classes that weigh nothing leaves zeros
         for gradient, part in zip(rows, parts, strict=True):
             torch.div(part.view_as(gradient), weight, out=gradient)
         for bucket in self.buckets:

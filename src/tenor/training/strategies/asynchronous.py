@@ -33,7 +33,7 @@ from tenor.training.parameter_server.leases import Grant, Leases
 from tenor.training.parameter_server.messages import END, FAILED, HELLO, PUSH, ROWS, VALUES, WORK, Message
 from tenor.training.parameter_server.transports import open_channel
 from tenor.training.settings import TrainSettings
-from tenor.training.strategies.base import InStep, SyncStats
+from tenor.training.strategies.base import InStep, SyncStats, divide_gradients
 from tenor.world import World
 
 START_SECONDS = 30.0  # for all workers to come; then those who are there begin
@@ -161,9 +161,8 @@ class Asynchronous(InStep):
         return batch.total("loss"), batch.total("weight")
 
     def exchange(self, tallies: Tensor) -> SyncStats:
-        weight, arrival = float(tallies[1]), self.arrival
-        for _, gradient in self.optimizer.gradients():
-            gradient.div_(weight)
+        arrival = self.arrival
+        divide_gradients(self.optimizer, float(tallies[1]))
         leases = tuple(
             (p.grant.worker, p.grant.sequence, p.grant.lease.batch, p.grant.lease.part) for p in arrival.pushes
         )

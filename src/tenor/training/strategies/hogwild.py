@@ -28,12 +28,11 @@ from tenor.world import World
 
 
 class Hogwild:
-    waited_inside = 0.0
-
     def __init__(self, every: int, memory: Path | None) -> None:
         self.every, self.memory = every, memory
         self.since = 0  # steps since the last meeting
         self.has_met = True  # and nobody has moved since
+        self.waited_inside = 0.0
 
     @property
     def is_settled(self) -> bool:
@@ -61,15 +60,17 @@ class Hogwild:
             self.optimizer.weights[name] = parameter.detach()
 
     def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
+        began = time.perf_counter()
         if self.has_met:  # nobody writes until all are back: the first worker may have been saving the weights
             self.group.gather(torch.zeros(1))
             self.has_met = False
+        self.waited_inside = time.perf_counter() - began
         self.part = len(batch) / batch.num_global if batch.num_global else 1.0
         return backpropagate(self.model, self.optimizer, batch, objective)
 
     def exchange(self, tallies: Tensor) -> SyncStats:
         divide_gradients(self.optimizer, float(tallies[1]))
-        return SyncStats()
+        return SyncStats(wait_seconds=self.waited_inside)
 
     def apply(self, lr: float) -> None:
         self.optimizer.step(lr * self.part)

@@ -64,7 +64,9 @@ class LocalSGD:
     def _average(self, tallies: Tensor) -> int:
         """Every worker's weights, counted by its samples since the last time; the bytes that were summed."""
         own = float(tallies[1])
-        self.group.start_sum(tallies).wait()
+        summed = tallies.to(next(iter(self.optimizer.weights.values())).device)  # where the group can add up
+        self.group.start_sum(summed).wait()
+        tallies.copy_(summed)
         share = own / float(tallies[1]) if tallies[1] else 1.0 / self.group.size
         moved = {name: self._moved(name) for name in self.optimizer.weights}
         parts = [self._part(name, rows) for name, rows in moved.items()]

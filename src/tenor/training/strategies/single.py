@@ -8,7 +8,7 @@ from tenor.models.batch import Batch
 from tenor.training.groups import Group
 from tenor.training.losses import Objective
 from tenor.training.optimizers import Optimizer
-from tenor.training.strategies.base import InStep, SyncStats, backpropagate
+from tenor.training.strategies.base import InStep, SyncStats, backpropagate, divide_gradients
 
 
 class Single(InStep):
@@ -19,8 +19,7 @@ class Single(InStep):
         return backpropagate(self.model, self.optimizer, batch, objective)
 
     def exchange(self, tallies: Tensor) -> SyncStats:
-        for _, gradient in self.optimizer.gradients():
-            gradient.div_(float(tallies[1]))
+        divide_gradients(self.optimizer, float(tallies[1]))
         return SyncStats()
 
     def apply(self, lr: float) -> None:
