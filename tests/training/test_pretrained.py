@@ -43,6 +43,20 @@ def test_wrong_files_are_refused(tmp_path: Path, text: str, words: str) -> None:
         read_vectors(tmp_path / "v.txt", ["superb"], 3)
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("vectors.bin", b"2 3\nsuperb \xff\xfe\x00\x80", "no text"),
+        ("vectors.txt.gz", gzip.compress(TEXT.encode() * 2000)[:40] + b"\xff" * 200, "cannot be read"),
+        ("vectors.txt.gz", b"no gz at all", "cannot be read"),
+    ],
+)
+def test_files_that_are_no_text_are_refused(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=words):
+        read_vectors(tmp_path / name, ["superb"], 3)
+
+
 def test_the_table_starts_from_them_and_training_works(data: Path, tmp_path: Path) -> None:
     words = Vocabulary.load(data / "vocab.json").words
     file = tmp_path / "vectors.txt"

@@ -44,3 +44,17 @@ def test_an_option_of_another_rule_is_refused(name: str, value: float, other: st
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} 0.5 with --{other} "):
         replace(POINTS, **{name: value})
     assert replace(POINTS, **{name: value, other: {"optimizer": "sgd", "compress": "top-k"}[other]})
+
+
+@pytest.mark.parametrize("name", ["clip", "weight_decay", "max_steps", "max_seconds", "patience", "reference_batch"])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+def test_numbers_that_make_no_sense_are_refused(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=name.replace("_", "-")):
+        TrainSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_what_would_do_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="--patience"):
+        TrainSettings(patience=2, keep="last")
+    with pytest.raises(UsageError, match="--lr"):
+        TrainSettings(lr=float("inf"))

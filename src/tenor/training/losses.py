@@ -11,8 +11,6 @@ from torch.nn import functional as F  # noqa: N812
 
 from tenor.errors import UsageError
 
-LOSSES = ("auto", "bce", "cross-entropy", "mse", "focal")
-
 
 @dataclass(frozen=True)
 class Objective:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,7 @@ def read_vectors(file: Path, words: Sequence[str], width: int) -> tuple[NDArray[
     """The places among `words` of those that the file has, and their vectors. A first line `count width` is skipped."""
     place = {word: number for number, word in enumerate(words)}
     found: dict[int, NDArray[np.float32]] = {}
+    number = 0
     try:
         with _open(file) as lines:
             for number, line in enumerate(lines, start=1):
@@ -28,9 +30,12 @@ def read_vectors(file: Path, words: Sequence[str], width: int) -> tuple[NDArray[
                     raise UsageError(f"line {number} has {len(values)} numbers, not {width}", where=file, remedy=remedy)
                 if word in place:
                     found[place[word]] = np.array(values, dtype=np.float32)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"cannot be read: {error}", where=file, remedy="check --embeddings") from error
-    except (ValueError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        remedy = "convert it to word2vec's text format"
+        raise UsageError(f"is no text after line {number}", where=file, remedy=remedy) from error
+    except ValueError as error:
         raise UsageError(f"line {number} is no word with numbers", where=file, remedy="mend the line") from error
     if not found:
         raise UsageError("has none of the data's words", where=file, remedy="check that it is of the same language")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from tenor.errors import UsageError
@@ -106,25 +107,36 @@ class TrainSettings:
             "model_parallel",
         )
         for name in positive:
-            if not getattr(self, name) > 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise _wrong(name, getattr(self, name), "give a number above 0")
+        not_negative = (
+            "accumulate",
+            "weight_decay",
+            "clip",
+            "warmup_epochs",
+            "reference_batch",
+            "patience",
+            "threads",
+            "max_restarts",
+            "max_seconds",
+            "max_steps",
+            "delay_compensation",
+            "max_replacements",
+            "seed",
+        )
+        for name in not_negative:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise _wrong(name, getattr(self, name), "give 0 or a positive number")
         for name in ("dropout", "word_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
-        if self.accumulate < 0:
-            raise _wrong("accumulate", self.accumulate, "give 0 or a positive whole number")
         if not 0.0 < self.top_k <= 1.0:
             raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
         if self.staleness != "inf" and not self.staleness.isdecimal():
             raise _wrong("staleness", self.staleness, "give 0, a whole number, or inf")
-        for name in ("delay_compensation", "max_replacements"):
-            if not getattr(self, name) >= 0:
-                raise _wrong(name, getattr(self, name), "give 0 or a positive number")
         self._refuse_what_does_nothing()
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
-        if self.seed < 0:
-            raise _wrong("seed", self.seed, "give 0 or a positive whole number")
         if self.workers != "auto" and not (self.workers.isdecimal() and int(self.workers) > 0):
             raise _wrong("workers", self.workers, "give 'auto' or a number above 0")
 
@@ -133,6 +145,8 @@ class TrainSettings:
             if getattr(self, name) != _default(name) and getattr(self, other) != value:
                 told = f"--{name.replace('_', '-')} {getattr(self, name)} with --{other} {getattr(self, other)}"
                 raise UsageError(told, remedy=f"use --{other} {value}, or leave it away")
+        if self.patience and self.keep == "last":
+            raise UsageError("--patience with --keep last", remedy="use --keep best, or leave --patience away")
 
 
 def _default(name: str) -> object:
