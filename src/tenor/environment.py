@@ -5,7 +5,9 @@ It names no host, user or path, so it can be published beside the figures.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import math
 import os
 import platform
 from importlib import metadata
@@ -53,7 +55,25 @@ def version(distribution: str) -> str | None:
 def usable_cores() -> int:
     """Cores this process may run on: what a scheduler or a container grants, not what the machine has."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, math.ceil(min(cores, _quota())))
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
+    """Cores' worth of time that a container is granted (control groups, version 2), by any of the groups it is in."""
+    try:
+        group = next(line[3:].strip() for line in own.read_text("utf-8").splitlines() if line.startswith("0::"))
+    except (OSError, StopIteration):
+        return math.inf
+    place = root / group.strip("/")
+    granted = [math.inf]
+    for folder in (place, *place.parents):
+        with contextlib.suppress(OSError, ValueError):  # the topmost has no file; another's is not ours to read
+            quota, period = (folder / "cpu.max").read_text("utf-8").split()
+            granted += [float(quota) / float(period)] if quota != "max" else []
+        if folder == root:
+            break
+    return min(granted)
 
 
 def memory_bytes() -> int:

@@ -35,7 +35,7 @@ def check(settings: Any) -> None:
     for field in dataclasses.fields(settings):
         choices = field.metadata.get("choices", ())
         value = getattr(settings, field.name)
-        if choices and value not in choices:
+        if choices and value is not None and value not in choices:
             option = "--" + field.name.replace("_", "-")
             raise UsageError(f"{option} does not know {value!r}", remedy=f"choose one of {', '.join(choices)}")
 

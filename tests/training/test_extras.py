@@ -11,7 +11,7 @@ import pytest
 from helpers.training import SMALL, events, run
 
 import tenor
-from tenor.errors import MissingExtra, UsageError
+from tenor.errors import MissingExtra, StoreError, UsageError
 from tenor.training.compare import compare
 from tenor.training.tensorboard import scalars
 
@@ -57,6 +57,14 @@ def test_five_classes(tmp_path: Path) -> None:
     assert result["test"]["auc"] > 0.95
     best = tenor.load(tmp_path / "run").predict(["it was superb", "it was awful"])
     assert len({prediction.label for prediction in best}) == 2
+    found = tenor.evaluate(tmp_path / "run", raw)  # no label options: those of the run's data
+    assert found.rows == 1500 and found.accuracy > 0.9
+    two = tenor.PrepareSettings(vocab=str(tmp_path / "run"))
+    tenor.prepare([raw], tmp_path / "two", two)
+    with pytest.raises(StoreError, match="other classes"):
+        tenor.evaluate(tmp_path / "run", tmp_path / "two")
+    with pytest.raises(UsageError, match="another tokeniser"):
+        tenor.prepare([raw], tmp_path / "letters", replace(two, clean="letters"))
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorboard") is None, reason="the extra tensorboard is not installed")

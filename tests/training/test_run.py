@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import select
+import subprocess
 from pathlib import Path
 
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import make_reviews, write_json_lines
+from helpers.processes import child_environment, python
 from helpers.training import events, run
 
 import tenor
@@ -55,11 +58,49 @@ def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None
     assert {"f1_macro", "f1_weighted", "auc", "confusion", "majority_baseline"} <= set(found)
 
 
+def test_a_raw_file_s_labels_mean_what_they_meant_when_the_run_was_trained(tmp_path: Path) -> None:
+    reviews = make_reviews(1200, seed=8)
+    raw = tmp_path / "reviews.csv"
+    raw.write_text("text,label\n" + "".join(f"{text},{int(label > 3)}\n" for text, label in reviews), "utf-8")
+    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="0", positive="1"))
+    run(tmp_path / "data", tmp_path / "run", epochs=6)
+    found = tenor.evaluate(tmp_path / "run", raw)
+    assert found.rows == 1200 and found.accuracy > 0.9
+    turned = tenor.evaluate(tmp_path / "run", raw, tenor.EvaluateSettings(negative="1", positive="0"))
+    assert turned.rows == 1200 and turned.accuracy == pytest.approx(1 - found.accuracy)
+    fasttext = tmp_path / "reviews.ft.txt"
+    fasttext.write_text("".join(f"__label__{1 + (label > 3)} {text}\n" for text, label in reviews), "utf-8")
+    assert tenor.evaluate(tmp_path / "run", fasttext).accuracy == found.accuracy
+
+
 def test_evaluate_refuses_another_vocabulary(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
     tenor.prepare([raw], tmp_path / "other")
     error = run_tenor("evaluate", trained[0], tmp_path / "other").failed(1)
     assert "another vocabulary" in error
+
+
+def test_predict_answers_each_line_of_a_pipe_as_it_comes(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+    words, pipe = python("-m", "tenor", "predict", str(trained[0]), "-"), subprocess.PIPE
+    with subprocess.Popen(words, env=child_environment(), stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
+        assert process.stdin and process.stdout
+        try:
+            for said in ("a wonderful superb film\n", "boring dreadful awful plot\n"):
+                process.stdin.write(said)
+                assert select.select([process.stdout], [], [], 60)[0], "no answer while the pipe is open"
+                assert process.stdout.readline().split("\t")[0] in ("positive", "negative")
+        finally:
+            process.stdin.close()
+            process.kill()
+
+
+def test_what_predict_cannot_do_is_told_before_the_work(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+    raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(20, seed=7))
+    assert "is a folder" in run_tenor("predict", trained[0], raw, "--out", tmp_path).failed(2)
+    run_tenor("predict", trained[0], raw, "--out", tmp_path / "new" / "folder" / "out.jsonl").ok()
+    assert len((tmp_path / "new" / "folder" / "out.jsonl").read_text("utf-8").splitlines()) == 20
+    assert "whole file" in run_tenor("predict", trained[0], raw, "--workers", "2").failed(2)
+    assert "no columns" in run_tenor("predict", trained[0], "-", "--text-column", "text").failed(2)
 
 
 def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]

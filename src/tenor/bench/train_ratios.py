@@ -20,8 +20,8 @@ def add_ratios(rows: Sequence[dict[str, Any]], models: Mapping[str, TrainSetting
         for title, peer in _peers(row["name"]).items():
             if rate := found.get((peer, row["batch_size"])):
                 row[title] = row["tokens_per_s"] / rate
-        if row.get("seconds_to_target") == math.inf:  # never reached; JSON has no infinity
-            row["seconds_to_target"] = None
+        if math.inf in row["spread"].get("seconds_to_target", {}).get("values", ()):  # JSON has no infinity
+            row["seconds_to_target"] = None  # not reached every time
             del row["spread"]["seconds_to_target"]
 
 

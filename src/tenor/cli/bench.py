@@ -12,7 +12,7 @@ from tenor.bench.settings import BenchSettings
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
 from tenor.errors import UsageError
-from tenor.store.atomic import write_bytes
+from tenor.store.atomic import check_target, write_bytes
 
 
 @command(example="tenor bench scaling --workers 1,2 --repeats 3", settings=BenchSettings)
@@ -29,6 +29,8 @@ def bench(
 
     if out is not None and out.suffix == ".html":
         raise UsageError(f"--out cannot be {out.name!r}", remedy="name a .json file; the page is written beside it")
+    if out is not None:
+        check_target(out)
     result = scenarios.bench(scenario, settings, console.progress())
     if out is not None:
         from tenor.reports.bench_report import write_bench_page  # draws, so it loads much

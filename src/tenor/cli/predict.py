@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console
-from tenor.errors import UsageError
+from tenor.errors import Stopped, UsageError
 from tenor.prediction.settings import PredictSettings
 
 
@@ -38,7 +39,9 @@ def predict(
     import tenor
 
     if source == "-":
-        raise UsageError("--out needs a file to read", remedy="redirect the output instead: tenor predict run - > FILE")
+        remedy = "redirect the output instead: tenor predict run - --json > FILE"
+        raise UsageError("--out needs a file to read", remedy=remedy)
+    signal.signal(signal.SIGTERM, _stop)
     rows = tenor.predict(run, source, out, settings, console.progress())
     console.result({"rows": rows, "out": str(out)})
 
@@ -48,9 +51,15 @@ def _print(console: Console, run: Path, source: str, settings: PredictSettings) 
     import tenor
     from tenor.corpus.texts import read_texts
 
-    if settings.engine != "local" or settings.cluster:
-        raise UsageError(f"--engine {settings.engine} writes a file", remedy="add --out FILE")
+    if settings.engine != "local" or settings.cluster or settings.workers != PredictSettings.workers:
+        raise UsageError("--engine, --cluster and --workers are for a whole file", remedy="add --out FILE")
+    if source == "-" and settings.text_column:
+        raise UsageError("standard input has no columns, but one review a line", remedy="give a file")
     model = tenor.load(run)
     for texts in read_texts(source, settings.text_column):
         for said in model.predict(texts):
             print(json.dumps(said.as_dict()) if console.json else f"{said.label}\t{said.probability:.4f}", flush=True)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise Stopped(number, "nothing is left of it: run the same command again")

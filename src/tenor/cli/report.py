@@ -19,7 +19,7 @@ def report(
     run: Annotated[Path, typer.Argument(help="The run folder that `tenor train` wrote.", metavar="RUN")],
     out: Annotated[Path | None, typer.Option("--out", help="Where to write; default RUN/report.html.")] = None,
     bench: Annotated[
-        Path | None, typer.Option("--bench", help="A result of `tenor bench --out`: draws speed-up by workers.")
+        Path | None, typer.Option("--bench", help="A result of `tenor bench scaling --out`: draws speed-up by workers.")
     ] = None,
 ) -> None:
     """Draw a run as one self-contained HTML page: learning curves, confusion matrix, scaling, settings."""
@@ -31,7 +31,10 @@ def report(
 
 def _rows(file: Path) -> list[dict[str, Any]]:
     try:
-        rows = json.loads(file.read_text("utf-8"))["rows"]
-        return [row for row in rows if "workers" in row and "samples_per_s" in row]
+        result = json.loads(file.read_text("utf-8"))
+        scenario, rows = result["scenario"], [row for row in result["rows"] if {"workers", "samples_per_s"} <= set(row)]
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError("no result of a benchmark", where=file, remedy="give a file of tenor bench --out") from error
+    if scenario != "scaling":  # elsewhere rows differ by more than their workers
+        raise UsageError(f"is a result of bench {scenario}", where=file, remedy="give one of tenor bench scaling --out")
+    return rows

@@ -26,7 +26,8 @@ def read_texts(path: str, text_column: str | None = None) -> Iterator[pa.Array]:
     A row that cannot be read stops it with CorpusError: an answer for each row is expected.
     """
     if path == "-":
-        yield from _plain(cast(BinaryIO, sys.stdin.buffer), "standard input")
+        stream = sys.stdin.buffer
+        yield from _plain(cast(BinaryIO, getattr(stream, "raw", stream)), "standard input")  # lines as they come
     else:
         yield from read_piece_texts(whole(text_source(path, text_column)))
 

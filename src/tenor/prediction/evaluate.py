@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tenor.corpus.labels import LabelRule
 from tenor.errors import StoreError
 from tenor.evaluation.metrics import Metrics, measure
 from tenor.evaluation.scores import Scores
@@ -54,6 +55,11 @@ def _prepared(model: SentimentModel, data: Path, name: str) -> Iterator[Block]:
     if manifest.vocab_sha256 != model.config["vocab_sha256"]:
         remedy = "evaluate on the raw file, or prepare it with --vocab of the data this run was trained on"
         raise StoreError("was prepared with another vocabulary than the run's", where=data, remedy=remedy)
+    if (list(manifest.classes), manifest.tokeniser) != (list(model.classes), model.config["tokeniser"]):
+        remedy = "evaluate on the raw file, or prepare it with the label and word options of the run's data"
+        raise StoreError(
+            "was prepared with other classes or another tokeniser than the run's", where=data, remedy=remedy
+        )
     if name not in manifest.splits:
         raise StoreError(f"has no split {name!r}", where=data, remedy=f"choose one of {', '.join(manifest.splits)}")
     with open_split(data, name) as split:
@@ -63,7 +69,9 @@ def _prepared(model: SentimentModel, data: Path, name: str) -> Iterator[Block]:
 
 
 def _raw(model: SentimentModel, source: str, settings: EvaluateSettings) -> Iterator[Block]:
-    names = {field.name for field in fields(settings)} - {"split"}
-    reading = PrepareSettings(**{name: getattr(settings, name) for name in names})
-    for texts, labels in read_labelled([source], reading, model.classes):
+    given = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name != "split"}
+    reading = PrepareSettings(**{name: value for name, value in given.items() if value is not None})
+    is_asked = any(given[name] is not None for name in ("labels", "negative", "positive"))
+    known = None if is_asked else model.config.get("labels")  # runs of older versions do not tell
+    for texts, labels in read_labelled([source], reading, model.classes, known and LabelRule.from_dict(known)):
         yield *model.encoder(texts), labels

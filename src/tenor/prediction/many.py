@@ -20,7 +20,7 @@ from tenor.environment import usable_cores
 from tenor.prediction.model import SentimentModel, load
 from tenor.prediction.settings import PredictSettings
 from tenor.progress import SILENT, Progress
-from tenor.store.atomic import replacing
+from tenor.store.atomic import check_target, replacing
 
 
 def predict(
@@ -35,11 +35,13 @@ def predict(
     >>> tenor.predict("run", "reviews.jsonl.gz", "labels.jsonl")  # doctest: +SKIP
     """
     settings = settings or PredictSettings()
+    check_target(Path(out))
     load(run)  # what is wrong with the run is told before any worker starts
     found = text_source(str(source), settings.text_column)
     pieces = [whole(found)] if found.kind.format == "text" else plan([found])
     values = {**asdict(settings), "workers": settings.workers or usable_cores()}
-    engine = make_engine(EngineSettings(**{name: values[name] for name in ("engine", "workers", "cluster")}))
+    del values["text_column"]
+    engine = make_engine(EngineSettings(**values))
     try:
         with _parts(Path(out)) as folder:
             parts = [folder / f"{number:06d}.jsonl" for number in range(len(pieces))]

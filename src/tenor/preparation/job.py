@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from tenor.corpus.sources import Source, find_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine, Task
 from tenor.engines.settings import EngineSettings
+from tenor.environment import usable_cores
 from tenor.errors import CorpusError, Unreachable, UsageError, naming
 from tenor.preparation import counting, dedupe, mapping, sharding
 from tenor.preparation.accounting import (
@@ -104,7 +104,7 @@ def prepare_on(
 def _engine_settings(settings: PrepareSettings) -> EngineSettings:
     names = {field.name for field in dataclasses.fields(EngineSettings)}
     values = {name: getattr(settings, name) for name in names}
-    return EngineSettings(**{**values, "workers": settings.workers or os.cpu_count() or 1})
+    return EngineSettings(**{**values, "workers": settings.workers or usable_cores()})
 
 
 def _key(sources: list[Source], settings: PrepareSettings, tokeniser: Task, borrowed: Vocabulary | None) -> str:

@@ -10,24 +10,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tenor.corpus.columns import Wanted
-from tenor.corpus.labels import LabelRule, canonical, make_rule
+from tenor.corpus.labels import STARS, LabelRule, canonical, make_rule
 from tenor.corpus.pieces import read_piece, whole
 from tenor.corpus.sources import Source, find_sources
-from tenor.errors import CorpusError
+from tenor.errors import CorpusError, UsageError
 from tenor.preparation.mapping import Ratings
-from tenor.preparation.rules import settle_rule
+from tenor.preparation.rules import FASTTEXT, settle_rule
 from tenor.preparation.settings import PrepareSettings
 
 
 def read_labelled(
-    inputs: Sequence[str | Path], settings: PrepareSettings, classes: Sequence[str]
+    inputs: Sequence[str | Path], settings: PrepareSettings, classes: Sequence[str], known: LabelRule | None = None
 ) -> Iterator[tuple[pa.Array, npt.NDArray[np.uint8]]]:
-    """Batches of (texts, labels).
+    """Batches of (texts, labels). `known` is the rule to go by where the settings name none.
 
     Neutral and unreadable rows are left out; too many unreadable ones raise CorpusError.
     """
     sources = find_sources(inputs, Wanted(settings.text_column, settings.label_column, settings.title_column))
-    rule = _rule(sources, settings)
+    rule = _rule(sources, settings, known)
     if rule.classes != tuple(classes):
         raise CorpusError(
             f"the labels make the classes {', '.join(rule.classes)}, not {', '.join(classes)}",
@@ -52,12 +52,23 @@ def read_labelled(
         )
 
 
-def _rule(sources: Sequence[Source], settings: PrepareSettings) -> LabelRule:
-    rule = make_rule(settings.labels, settings.negative, settings.positive)
+def _rule(sources: Sequence[Source], settings: PrepareSettings, known: LabelRule | None) -> LabelRule:
+    rule = known or make_rule(settings.labels, settings.negative, settings.positive)
     if all(source.kind.format != "fasttext" for source in sources):
+        if known == make_rule("binary", *FASTTEXT):
+            raise UsageError(
+                "the model was trained on labels 1 and 2, which may mean something else here",
+                where=sources[0].path,
+                remedy="say what ratings mean with --negative and --positive",
+            )
+        return rule
+    if rule.classes == STARS:
         return rule
     seen = (
-        (source.kind.format, [canonical(raw) for raw in batch.rows.column(1).unique().to_pylist()])
+        (
+            source.kind.format,
+            [name for raw in batch.rows.column(1).unique().to_pylist() if rule.accepts(name := canonical(raw))],
+        )
         for source in sources
         for batch in read_piece(whole(source))
     )

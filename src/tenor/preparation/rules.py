@@ -8,7 +8,7 @@ from tenor.corpus.labels import LabelRule, make_rule
 from tenor.errors import UsageError
 from tenor.preparation.settings import PrepareSettings
 
-FASTTEXT = {"1", "2"}  # negative and positive, where a file knows no other label
+FASTTEXT = ("1", "2")  # negative and positive, where a file knows no other label
 
 
 def settle_rule(rule: LabelRule, settings: PrepareSettings, seen: Iterable[tuple[str, Iterable[str]]]) -> LabelRule:
@@ -18,11 +18,11 @@ def settle_rule(rule: LabelRule, settings: PrepareSettings, seen: Iterable[tuple
     for kind, names in seen:
         ratings[kind == "fasttext"].update(names)
     is_default = (settings.negative, settings.positive) == (PrepareSettings.negative, PrepareSettings.positive)
-    if settings.labels != "binary" or not is_default or not ratings[True] or not ratings[True] <= FASTTEXT:
+    if settings.labels != "binary" or not is_default or not ratings[True] or not ratings[True] <= set(FASTTEXT):
         return rule
     if ratings[False]:
         raise UsageError(
             "fastText labels 1 and 2 lie beside ratings of other files: 2 would be positive here and negative there",
             remedy="prepare them apart, or say what ratings mean with --negative and --positive",
         )
-    return make_rule("binary", "1", "2")
+    return make_rule("binary", *FASTTEXT)

@@ -76,8 +76,22 @@ def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
         raise UsageError(
             "--vocab names nothing that is there", where=path, remedy="name a prepared folder, a run, or a vocab.json"
         )
-    if (path / "manifest.json").exists() and Manifest.load(path).tokeniser != tokeniser:
+    if _tokeniser(path) not in (None, tokeniser):
         raise UsageError(
             "was prepared with another tokeniser", where=path, remedy="use the same --clean, --stopwords and --marks"
         )
     return Vocabulary.load(path / "vocab.json" if path.is_dir() else path)
+
+
+def _tokeniser(path: Path) -> dict[str, Any] | None:
+    """How a prepared folder or a run cuts texts into words; a vocabulary alone does not say."""
+    if (path / "manifest.json").exists():
+        return Manifest.load(path).tokeniser
+    config = path / "config.json"
+    if not config.exists():
+        return None
+    try:
+        tokeniser: dict[str, Any] | None = json.loads(config.read_bytes()).get("tokeniser")
+    except (ValueError, AttributeError) as error:
+        raise StoreError("is damaged", where=config, remedy="name another vocabulary") from error
+    return tokeniser

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tenor.errors import naming
+from tenor.errors import UsageError, naming
 
 SURROGATES = "backslashreplace"  # file names need not be UTF-8: what stands for their odd bytes becomes JSON's \udcXX
 
@@ -26,6 +26,13 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_target(path: Path) -> None:
+    """Refuse, before any work is done, a file that cannot be written where it is wanted; make its folder."""
+    if path.is_dir():
+        raise UsageError("is a folder", where=path, remedy="give --out the name of a file")
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

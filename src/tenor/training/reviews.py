@@ -126,6 +126,7 @@ class Reviews:
         return {
             "model": self.spec.as_dict(),
             "classes": list(self.manifest.classes),
+            "labels": self.manifest.labels,
             "tokeniser": self.manifest.tokeniser,
             "max_length": self.manifest.max_length,
             "data_sha256": self.manifest.sha256,
