@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import resource
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +116,24 @@ def test_a_packed_file_larger_than_memory_gives_the_same_bytes(tmp_path: Path, m
     assert hashes(tmp_path / "packed") == hashes(tmp_path / "plain")
     assert (result.rows_read, result.duplicates, result.rejected) == (702, 300, {"empty": 1})
     assert expected.manifest_sha256 == result.manifest_sha256
+
+
+@contextlib.contextmanager
+def few_descriptors(count: int) -> Iterator[None]:
+    """About so many files can be opened beside those that are open."""
+    held = len(list(Path("/proc/self/fd").iterdir()))
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + count, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+
+
+def test_there_may_be_more_files_than_can_be_open_at_a_time(tmp_path: Path) -> None:
+    files = write_parts(tmp_path / "in", make_reviews(300), 100)
+    with few_descriptors(50):
+        assert prepare(files, tmp_path / "out", ONE).rows_kept == 300
 
 
 def test_words_are_numbered_by_falling_frequency_over_training_rows(tmp_path: Path) -> None:
