@@ -6,6 +6,7 @@ import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
 
@@ -58,6 +59,13 @@ def test_a_hundred_truncations(data: Path, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=file):
             verify_data(tmp_path / "d")
         path.write_bytes(whole)
+
+
+def test_an_open_split_holds_one_descriptor_a_shard(data: Path) -> None:
+    with open_split(data, "train") as split:
+        handles = [handle.resolve() for handle in Path("/proc/self/fd").iterdir()]
+        assert handles.count(data / "train" / "00000.h5") == 1
+        assert len(split.gather(np.arange(len(split)))[1]) == len(split) > 0
 
 
 def test_a_missing_shard_or_changed_vocabulary_is_named(data: Path, tmp_path: Path) -> None:
