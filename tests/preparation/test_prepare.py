@@ -167,6 +167,17 @@ def test_encoder_gives_the_ids_of_prepare(tmp_path: Path) -> None:
     assert encode(["", "zzz"])[1].tolist() == [0, 1] and encode(["zzz"])[0].tolist() == [1]
 
 
+def test_encoder_with_stop_words_that_the_vocabulary_holds_too() -> None:
+    words, stopwords = ["the", "film", "and", "story", "was", "good"], ["and", "not", "the"]
+    encode = Encoder(Vocabulary(words), {"clean": "words", "marks": True, "stopwords": stopwords}, 100)
+    ids = {word: number + 2 for number, word in enumerate(words)}
+    texts = ["The film and the story", "was not good", "and the", "a good film"]
+    expected = [[ids.get(word, 1) for word in text.lower().split() if word not in stopwords] for text in texts]
+    tokens, lengths = encode(texts)
+    assert lengths.tolist() == [len(row) for row in expected]
+    assert tokens.tolist() == [token for row in expected for token in row]
+
+
 def test_read_labelled_gives_text_and_label(tmp_path: Path) -> None:
     reviews = [*make_reviews(50), Review("so so", 3)]
     path = write_json_lines(tmp_path / "r.jsonl", reviews)
