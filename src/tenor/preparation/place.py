@@ -16,6 +16,7 @@ from tenor.store.atomic import sync, write_json
 from tenor.store.manifest import NAME, Manifest
 
 JOB = "job.json"
+KEY = "key"  # the file that says whose the working folder is
 
 
 class Place:
@@ -43,15 +44,20 @@ class Place:
         """The working folder, locked; an earlier attempt's parts stay if the job is the same."""
         self.work.parent.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(exist_ok=True)
+        with self._locked():
+            if self._owner() != self.key:
+                self._disown()
+                for path in self.work.iterdir():
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                (self.work / KEY).write_text(self.key, "utf-8")
+            yield self.work
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
         handle = os.open(self.work, os.O_RDONLY)
         try:
             self._lock(handle)
-            known = self.work / "key"
-            if not known.exists() or known.read_text("utf-8") != self.key:
-                for path in self.work.iterdir():
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-                known.write_text(self.key, "utf-8")
-            yield self.work
+            yield
         finally:
             os.close(handle)
 
@@ -60,6 +66,17 @@ class Place:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise UsageError("is being prepared by another process", where=self.out, remedy="wait for it") from error
+
+    def _owner(self) -> str:
+        """The key of the job that the working folder's parts are of; empty when they are to be trusted no more."""
+        try:
+            return (self.work / KEY).read_text("utf-8")
+        except FileNotFoundError:
+            return ""
+
+    def _disown(self) -> None:
+        """To do before anything is removed: a job that is killed midway leaves parts that have lost some files."""
+        (self.work / KEY).unlink(missing_ok=True)
 
     def publish(self, manifest: Manifest, job: dict[str, Any]) -> None:
         """Finish the folder and give it its name. The manifest is the last file, the rename the last step."""
@@ -73,4 +90,12 @@ class Place:
         self.discard()
 
     def discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self._disown()
         shutil.rmtree(self.work, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove what is left of this job's working folder when the job was killed after its result had appeared."""
+        with contextlib.suppress(OSError, UsageError), self._locked():  # locked: whoever works there will do it
+            if self._owner() in ("", self.key):
+                self.discard()
