@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from helpers.corpora import make_reviews, write_json_lines
 from tenor.errors import StoreError
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
+from tenor.store.atomic import canonical
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.store.staging import stage_data
@@ -86,6 +88,19 @@ def test_a_changed_manifest_is_refused(data: Path, tmp_path: Path) -> None:
         path.write_bytes(change)
         with pytest.raises(StoreError, match="manifest"):
             Manifest.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize("file", ["{outside}/evil.h5", "../evil.h5", "train/../../evil.h5", 7])
+def test_a_shard_outside_the_folder_is_refused(data: Path, tmp_path: Path, file: str | int) -> None:
+    shutil.copytree(data, tmp_path / "d")
+    shutil.copy(data / "train" / "00000.h5", tmp_path / "evil.h5")
+    named = file.format(outside=tmp_path) if isinstance(file, str) else file
+    values = json.loads((data / "manifest.json").read_bytes())
+    values["splits"]["train"]["shards"][0]["file"] = named
+    (tmp_path / "d" / "manifest.json").write_bytes(canonical(values))
+    with pytest.raises(StoreError, match=r"manifest\.json: manifest is damaged"):
+        stage_data(tmp_path / "d", tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("*.h5"))
 
 
 def test_staging_copies_once_verifies_and_repairs(data: Path, tmp_path: Path) -> None:
