@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
 
-from tenor.errors import Stopped
+from tenor.errors import Stopped, UsageError
 from tenor.preparation.job import prepare
 from tenor.preparation.place import KEY, Place
 from tenor.preparation.settings import PrepareSettings
 from tenor.store.manifest import Manifest
+from tenor.store.verify import verify_data
 
 ONE = PrepareSettings(workers=1)
 KEYS = ("1" * 64, "2" * 64)
@@ -78,3 +79,23 @@ def test_a_working_folder_beside_the_result_goes_away_unless_it_is_anothers(
         pass
     assert prepare([path], tmp_path / "out", ONE) == first
     assert (tmp_path / ".out.preparing").exists()
+
+
+def test_the_result_may_go_through_a_link_to_an_empty_folder(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "r.jsonl", make_reviews(50))
+    (tmp_path / "disk" / "data").mkdir(parents=True)
+    (tmp_path / "out").symlink_to("disk/data")
+    first = prepare([path], tmp_path / "out", ONE)
+    assert (tmp_path / "out").is_symlink() and verify_data(tmp_path / "disk" / "data") == verify_data(tmp_path / "out")
+    assert prepare([path], tmp_path / "out", ONE) == first
+    assert [file.name for file in (tmp_path / "disk").iterdir()] == ["data"]
+
+
+def test_a_mount_point_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_json_lines(tmp_path / "r.jsonl", make_reviews(50))
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path / "out")
+    with pytest.raises(UsageError, match="out: is a mount point; name a folder inside it"):
+        prepare([path], tmp_path / "out", ONE)
+    assert not (tmp_path / ".out.preparing").exists()
+    assert prepare([path], tmp_path / "out" / "data", ONE).rows_kept == 50

@@ -23,13 +23,17 @@ class Place:
     """The final folder `out` and the working folder beside it, for the job that `key` names."""
 
     def __init__(self, out: Path, key: str) -> None:
-        self.out = Path(out).absolute()
+        self.out = Path(out).resolve()  # the last rename does not follow a link
         self.key = key
         self.work = self.out.with_name(f".{self.out.name}.preparing")
 
     def done(self) -> tuple[Manifest, dict[str, Any]] | None:
         """This very job's result if it is there already; UsageError when something else is."""
-        if not self.out.exists() or (self.out.is_dir() and not any(self.out.iterdir())):
+        if not self.out.exists():
+            return None
+        if self.out.is_dir() and not any(self.out.iterdir()):
+            if self.out.is_mount():  # better told now than by the rename at the end
+                raise UsageError("is a mount point", where=self.out, remedy="name a folder inside it")
             return None
         try:
             job: dict[str, Any] = json.loads((self.out / JOB).read_bytes())
