@@ -13,6 +13,7 @@ from tenor.errors import Stopped, UsageError
 from tenor.preparation.job import prepare
 from tenor.preparation.place import KEY, Place
 from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.workfolder import part_path
 from tenor.store.manifest import Manifest
 from tenor.store.verify import verify_data
 
@@ -99,3 +100,14 @@ def test_a_mount_point_is_refused_before_any_work(tmp_path: Path, monkeypatch: p
         prepare([path], tmp_path / "out", ONE)
     assert not (tmp_path / ".out.preparing").exists()
     assert prepare([path], tmp_path / "out" / "data", ONE).rows_kept == 50
+
+
+def test_a_late_task_of_another_job_writes_elsewhere(tmp_path: Path) -> None:
+    first, second = (Place(tmp_path / "out", key) for key in KEYS)
+    with first.working() as old:
+        pass
+    with second.working() as new:
+        part_path(str(old), "pieces", 0).mkdir(parents=True)  # as a task does that a cluster has not stopped
+        assert not part_path(str(new), "pieces", 0).exists()
+        second.discard()
+    assert not list(tmp_path.iterdir())

@@ -26,6 +26,8 @@ class Place:
         self.out = Path(out).resolve()  # the last rename does not follow a link
         self.key = key
         self.work = self.out.with_name(f".{self.out.name}.preparing")
+        # A cluster may still run tasks of a job that has failed; apart, they cannot write among the files of the next.
+        self.parts = self.work / key[:16]
 
     def done(self) -> tuple[Manifest, dict[str, Any]] | None:
         """This very job's result if it is there already; UsageError when something else is."""
@@ -45,7 +47,7 @@ class Place:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Path]:
-        """The working folder, locked; an earlier attempt's parts stay if the job is the same."""
+        """The job's part of the working folder, locked; what an earlier attempt made stays if the job is the same."""
         self.work.parent.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(exist_ok=True)
         with self._locked():
@@ -54,7 +56,8 @@ class Place:
                 for path in self.work.iterdir():
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                 (self.work / KEY).write_text(self.key, "utf-8")
-            yield self.work
+            self.parts.mkdir(exist_ok=True)
+            yield self.parts
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -84,7 +87,7 @@ class Place:
 
     def publish(self, manifest: Manifest, job: dict[str, Any]) -> None:
         """Finish the folder and give it its name. The manifest is the last file, the rename the last step."""
-        final = self.work / "final"
+        final = self.parts / "final"
         write_json(final / JOB, {**job, "key": self.key})
         (final / NAME).write_bytes(manifest.to_bytes())
         sync(final / NAME)
