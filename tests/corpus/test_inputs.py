@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from tenor.corpus.inputs import expand
+from tenor.errors import CorpusError
 
 PREPARED = ("data/manifest.json", "data/vocab.json", "data/job.json", "data/rejects.jsonl")
 
@@ -53,3 +56,29 @@ def test_a_file_of_several_names_is_taken_once(tmp_path: Path, monkeypatch: pyte
         "in/1.jsonl",
         str(tmp_path / "in" / "0.jsonl"),
     ]
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_the_last_ending_tells_but_for_packing(tmp_path: Path, scheme: str) -> None:
+    taken = ["a.jsonl", "b.JSON.GZ", "c.csv.zst", "d.ft.txt", "e.ft.txt.bz2", "f.1.pq", "g.ft"]
+    make(tmp_path, *taken, "r.jsonl.bak", "r.csv.md5", "r.jsonl.gz.part", "r.parquet.crc", "notes.txt", "gz")
+    assert [Path(file).name for file in expand([f"{scheme}{tmp_path}"])] == taken
+
+
+@pytest.mark.parametrize("pattern", ["in", "in/*"])
+def test_a_folder_that_cannot_be_searched_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    make(tmp_path, "in/sub/1.jsonl", "in/sub/locked/2.jsonl", "in/sub/.locked/3.jsonl")
+    scandir = os.scandir
+
+    def refusing(path: str | Path = ".") -> object:  # root may search everything, so no mode would stop the test
+        if Path(path).name.endswith("locked"):
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(CorpusError, match=r"in/sub/locked: cannot be searched: Permission denied; make it readable"):
+        expand([str(tmp_path / pattern)])
+    (tmp_path / "in" / "sub" / "locked").rename(tmp_path / "elsewhere")
+    assert expand([str(tmp_path / pattern)]) == [str(tmp_path / "in" / "sub" / "1.jsonl")]

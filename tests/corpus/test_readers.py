@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -193,3 +194,23 @@ def test_texts_for_prediction(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"text": "fine"}\nbroken\n')
     with pytest.raises(CorpusError, match="line 2"):
         list(read_texts(str(tmp_path / "bad.jsonl")))
+
+
+def test_texts_keep_their_order_where_python_judges_some_lines(tmp_path: Path) -> None:
+    expected = [f"text {number}" for number in range(12)]
+    lines = [f'{{"text": "{text}", "price": {"NaN" if i % 3 == 1 else 1}}}\n' for i, text in enumerate(expected)]
+    (tmp_path / "r.jsonl").write_text("".join(lines))
+    assert [text for batch in read_texts(str(tmp_path / "r.jsonl")) for text in batch.to_pylist()] == expected
+    [batch] = jsonlines.read(io.BytesIO("".join(lines).encode()), Columns("text", None))
+    assert batch.rows.column(2).to_pylist() == list(range(1, 13))
+
+
+@pytest.mark.timeout(30)  # who opens a pipe that nobody writes to waits for ever
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "r.jsonl")
+    (tmp_path / "link.jsonl").symlink_to("r.jsonl")
+    for path in (tmp_path / "r.jsonl", tmp_path / "link.jsonl", Path("/dev/null")):
+        with pytest.raises(CorpusError, match=f"^{path}: is a pipe or device.*; write it to a file first"):
+            find_sources([path], Wanted())
+        with pytest.raises(CorpusError, match="is a pipe or device"):
+            list(read_texts(str(path)))

@@ -90,4 +90,4 @@ def test_what_was_done_before_a_server_failed_is_kept(address: str, tmp_path: Pa
     path = write_json_lines(tmp_path / "r.jsonl", make_reviews(100))
     with pytest.raises(Unreachable):
         prepare([path, f"{address}/dropping/r.csv"], tmp_path / "out", PrepareSettings(workers=1))
-    assert (tmp_path / ".out.preparing" / "pieces" / "000000").exists()
+    assert list(tmp_path.glob(".out.preparing/*/pieces/000000"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import Review, make_reviews, write_json_lines
@@ -13,6 +14,7 @@ from preparation.reference import reference_tokens
 from tenor.corpus.labels import make_rule
 from tenor.errors import UsageError
 from tenor.preparation.characters import characters
+from tenor.preparation.dedupe import assign
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.stopwords import read_stopwords
@@ -82,6 +84,19 @@ def test_label_rules(negative: str, positive: str, ratings: dict[str, int]) -> N
     assert all(rule.accepts(rating) for rating in ratings)
     with pytest.raises(UsageError, match="both negative and positive"):
         make_rule("binary", "1", "1,2")
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64])
+def test_a_split_seed_that_has_no_64_bits_is_refused(seed: int) -> None:
+    with pytest.raises(UsageError, match="--split-seed is no number of 64 bits; give one from 0"):
+        PrepareSettings(split_seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, (1 << 64) - 1])
+def test_any_seed_of_64_bits_splits_by_the_shares(seed: int) -> None:
+    hashes = np.arange(10_000, dtype=np.uint64)
+    counts = np.bincount(assign(hashes, [0.1, 0.2], PrepareSettings(split_seed=seed).split_seed), minlength=3)
+    assert np.allclose(counts / 10_000, [0.7, 0.1, 0.2], atol=0.02)
 
 
 def test_the_pinned_tables_agree_with_unicode() -> None:

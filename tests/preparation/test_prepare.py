@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import resource
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +118,24 @@ def test_a_packed_file_larger_than_memory_gives_the_same_bytes(tmp_path: Path, m
     assert expected.manifest_sha256 == result.manifest_sha256
 
 
+@contextlib.contextmanager
+def few_descriptors(count: int) -> Iterator[None]:
+    """About so many files can be opened beside those that are open."""
+    held = len(list(Path("/proc/self/fd").iterdir()))
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (held + count, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+
+
+def test_there_may_be_more_files_than_can_be_open_at_a_time(tmp_path: Path) -> None:
+    files = write_parts(tmp_path / "in", make_reviews(300), 100)
+    with few_descriptors(50):
+        assert prepare(files, tmp_path / "out", ONE).rows_kept == 300
+
+
 def test_words_are_numbered_by_falling_frequency_over_training_rows(tmp_path: Path) -> None:
     reviews = make_reviews(300)
     write_json_lines(tmp_path / "r.jsonl", reviews)
@@ -144,6 +165,17 @@ def test_encoder_gives_the_ids_of_prepare(tmp_path: Path) -> None:
             stored.update(tuple(row.tolist()) for row in np.split(t, np.cumsum(n)[:-1]))
     assert mine == stored
     assert encode(["", "zzz"])[1].tolist() == [0, 1] and encode(["zzz"])[0].tolist() == [1]
+
+
+def test_encoder_with_stop_words_that_the_vocabulary_holds_too() -> None:
+    words, stopwords = ["the", "film", "and", "story", "was", "good"], ["and", "not", "the"]
+    encode = Encoder(Vocabulary(words), {"clean": "words", "marks": True, "stopwords": stopwords}, 100)
+    ids = {word: number + 2 for number, word in enumerate(words)}
+    texts = ["The film and the story", "was not good", "and the", "a good film"]
+    expected = [[ids.get(word, 1) for word in text.lower().split() if word not in stopwords] for text in texts]
+    tokens, lengths = encode(texts)
+    assert lengths.tolist() == [len(row) for row in expected]
+    assert tokens.tolist() == [token for row in expected for token in row]
 
 
 def test_read_labelled_gives_text_and_label(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
 
 from tenor.errors import StoreError
 from tenor.preparation.job import prepare
 from tenor.preparation.settings import PrepareSettings
+from tenor.store.atomic import canonical
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.store.staging import stage_data
@@ -60,6 +63,13 @@ def test_a_hundred_truncations(data: Path, tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
+def test_an_open_split_holds_one_descriptor_a_shard(data: Path) -> None:
+    with open_split(data, "train") as split:
+        handles = [handle.resolve() for handle in Path("/proc/self/fd").iterdir()]
+        assert handles.count(data / "train" / "00000.h5") == 1
+        assert len(split.gather(np.arange(len(split)))[1]) == len(split) > 0
+
+
 def test_a_missing_shard_or_changed_vocabulary_is_named(data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "d")
     (tmp_path / "d" / "vocab.json").write_bytes((data / "vocab.json").read_bytes() + b" ")
@@ -78,6 +88,19 @@ def test_a_changed_manifest_is_refused(data: Path, tmp_path: Path) -> None:
         path.write_bytes(change)
         with pytest.raises(StoreError, match="manifest"):
             Manifest.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize("file", ["{outside}/evil.h5", "../evil.h5", "train/../../evil.h5", 7])
+def test_a_shard_outside_the_folder_is_refused(data: Path, tmp_path: Path, file: str | int) -> None:
+    shutil.copytree(data, tmp_path / "d")
+    shutil.copy(data / "train" / "00000.h5", tmp_path / "evil.h5")
+    named = file.format(outside=tmp_path) if isinstance(file, str) else file
+    values = json.loads((data / "manifest.json").read_bytes())
+    values["splits"]["train"]["shards"][0]["file"] = named
+    (tmp_path / "d" / "manifest.json").write_bytes(canonical(values))
+    with pytest.raises(StoreError, match=r"manifest\.json: manifest is damaged"):
+        stage_data(tmp_path / "d", tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("*.h5"))
 
 
 def test_staging_copies_once_verifies_and_repairs(data: Path, tmp_path: Path) -> None:

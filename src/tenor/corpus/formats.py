@@ -55,12 +55,15 @@ def format_of(name: str, start: bytes) -> str | None:
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if start.startswith(b"__label__"):
         return "fasttext"
+    return format_of_name(name) or ("json" if _is_object(start.split(b"\n", 1)[0]) else None)
+
+
+def format_of_name(name: str) -> str | None:
+    """The format that a file's endings tell, packed or not; `.ft` may have one more behind it, as in `.ft.txt`."""
     suffixes = [ending for ending in _endings(name) if ending not in COMPRESSIONS]
-    if suffixes and suffixes[-1] in FORMATS:
-        return FORMATS[suffixes[-1]]
-    if suffixes[-2:-1] == [".ft"]:
+    if suffixes[-2:-1] == [".ft"] and suffixes[-1] not in FORMATS:
         return "fasttext"
-    return "json" if _is_object(start.split(b"\n", 1)[0]) else None
+    return FORMATS.get("".join(suffixes[-1:]))
 
 
 def _is_object(line: bytes) -> bool:

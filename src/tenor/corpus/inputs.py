@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from tenor.corpus.formats import COMPRESSIONS, FORMATS
+from tenor.corpus.formats import format_of_name
 from tenor.corpus.remote import explained, filesystem, is_http, is_url
 from tenor.errors import CorpusError
 
@@ -73,10 +73,18 @@ def _is_prepared(folder: Path) -> bool:
 def _files_below(folder: Path) -> list[str]:
     """Every file but those of hidden folders, where jobs are at work."""
     found = []
-    for place, inner, names in os.walk(folder):
+    for place, inner, names in os.walk(folder, onerror=_refuse):
         inner[:] = [name for name in inner if not name.startswith(_HIDDEN)]
         found += [str(path) for path in (Path(place, name) for name in names) if path.is_file()]
     return found
+
+
+def _refuse(error: OSError) -> None:
+    """A folder that cannot be searched: leaving its files out would go unseen."""
+    told = error.strerror or type(error).__name__
+    raise CorpusError(
+        f"cannot be searched: {told}", where=error.filename, remedy="make it readable, or name the files to take"
+    ) from error
 
 
 def _of_folder(folder: str, files: list[str]) -> list[str]:
@@ -88,9 +96,8 @@ def _of_folder(folder: str, files: list[str]) -> list[str]:
 
 
 def _looks_right(path: PurePosixPath) -> bool:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
     shown = not any(part.startswith(_HIDDEN) for part in path.parts)
-    return shown and any(suffix in FORMATS for suffix in suffixes[-2:])
+    return shown and format_of_name(path.name) is not None
 
 
 def _some(files: list[str], name: str, complaint: str) -> list[str]:

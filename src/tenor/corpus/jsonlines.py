@@ -66,6 +66,7 @@ class Scanner:
         slow: list[tuple[int, bytes]],
         spanned: int,
     ) -> Batch:
+        """The batch with the rows that Python finds among the slow lines, each at its place."""
         rejects, found = [], []
         for number, line in slow:
             row = read_line(line, self.columns)
@@ -75,14 +76,11 @@ class Scanner:
                 found.append((number, *row))
         more = [pa.array([row[i] for row in found], pa.large_string()) for i in (1, 2)]
         lines = np.concatenate([numbers, np.array([row[0] for row in found], np.int64)])
-        return make_batch(
-            pa.concat_arrays([texts, more[0]]),
-            pa.concat_arrays([ratings, more[1]]),
-            lines,
-            rejects,
-            spanned,
-            is_checked=True,
+        order = np.argsort(lines)  # no two are equal
+        texts, ratings = (
+            pa.concat_arrays(both).take(pa.array(order)) for both in ([texts, more[0]], [ratings, more[1]])
         )
+        return make_batch(texts, ratings, lines[order], rejects, spanned, is_checked=True)
 
 
 class _Raw(str):

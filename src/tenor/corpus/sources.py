@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tenor.corpus.columns import Columns, Wanted, choose
 from tenor.corpus.fields import first_keys, more_keys
 from tenor.corpus.formats import KNOWN, Kind, compression_of, format_of
 from tenor.corpus.inputs import expand
+from tenor.corpus.remote import is_url
 from tenor.corpus.streams import SNIFF, open_raw, open_unpacked, stamp
 from tenor.errors import CorpusError
 
@@ -85,6 +87,7 @@ def _choose_keys(path: str, kind: Kind, start: bytes, wanted: Wanted) -> tuple[C
 
 def recognise(path: str) -> tuple[Kind, bytes]:
     """A file's kind and the first bytes of its content; one that tells nothing is plain text."""
+    _refuse_streams(path)
     with open_raw(path) as raw:
         packed = raw.read(8)
     if not packed:
@@ -95,3 +98,17 @@ def recognise(path: str) -> tuple[Kind, bytes]:
     if not start.strip():
         raise CorpusError("is empty", where=path, remedy="give a file with reviews in it")
     return Kind(format_of(path, start) or "text", compression), start
+
+
+def _refuse_streams(path: str) -> None:
+    """Files are opened several times, and what was read of a pipe is gone."""
+    if is_url(path):
+        return
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return  # opening it will tell what is wrong
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise CorpusError(
+            "is a pipe or device, which can be read only once", where=path, remedy="write it to a file first"
+        )

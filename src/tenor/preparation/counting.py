@@ -44,7 +44,7 @@ def _flags(task: dict[str, Any]) -> npt.NDArray[np.uint8]:
     for part in range(task["parts"]):
         rows = load(part_path(task["work"], dedupe.FOLDER, part))
         first, last = rows["bounds"][task["place"] : task["place"] + 2]
-        flags.append(rows["flags"][first:last])
+        flags.append(rows["flags"][first:last].copy())  # so that no file stays open
     return np.concatenate(flags)
 
 

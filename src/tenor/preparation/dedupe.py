@@ -64,7 +64,7 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def gather(task: dict[str, Any]) -> Rows:
-    """This part's rows of every slice."""
+    """This part's rows of every slice, copied: a mapped file that is held takes a descriptor, and slices are many."""
     rank_of = {rating: rank for rank, rating in enumerate(task["ratings"])}
     hashes, ratings, slices, starts, lengths = [], [], [], [], []
     for number in task["slices"]:
@@ -73,10 +73,10 @@ def gather(task: dict[str, Any]) -> Rows:
         mine = slice(*mapped["bounds"][task["number"] : task["number"] + 2].tolist())
         names = (finished(folder) or {})["ratings"]
         ranks = np.array([rank_of[name] for name in names] or [0], np.int64)
-        hashes.append(mapped["hashes"][mine])
+        hashes.append(mapped["hashes"][mine].copy())
         ratings.append(ranks[mapped["codes"][mine]])
-        starts.append(mapped["starts"][mine])
-        lengths.append(mapped["lengths"][mine])
+        starts.append(mapped["starts"][mine].copy())
+        lengths.append(mapped["lengths"][mine].copy())
         slices.append(np.full(len(starts[-1]), number, np.int32))
     first = np.concatenate([[0], np.cumsum([len(part) for part in starts])])
     return Rows(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tenor.preparation.tokeniser import Tokeniser, TokeniserSettings
-from tenor.preparation.vocabulary import Vocabulary, as_ids
+from tenor.preparation.vocabulary import FIRST_WORD, UNKNOWN, Vocabulary
 from tenor.preparation.words import pack
 
 
@@ -21,11 +21,13 @@ class Encoder:
         settings = TokeniserSettings.from_dict(tokeniser)
         self.vocabulary = vocabulary
         self.max_length = max_length
-        # Stop words are skipped because they are in the table with ids below the vocabulary's.
+        # Stop words are skipped because they come first in the table. A vocabulary from elsewhere may hold some too,
+        # and they stay where they are, so a word's place in the table is not its place in the vocabulary.
         counting = Tokeniser.counting(settings)
-        self._stop = counting.stop
-        counting.table.add(*pack([word.encode() for word in vocabulary.words]))
-        self._tokeniser = Tokeniser(settings, counting.table, frozen=True, stop=self._stop)
+        places = counting.table.add(*pack([word.encode() for word in vocabulary.words]))
+        self._tokeniser = Tokeniser(settings, counting.table, frozen=True, stop=counting.stop)
+        self._ids = np.full(len(counting.table) + 1, UNKNOWN, np.int32)  # the last is for -1, an unknown word
+        self._ids[places] = np.arange(len(places)) + FIRST_WORD
 
     def __call__(self, texts: Sequence[str] | pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """(tokens, lengths): rows one after the other; an empty text has length 0."""
@@ -33,8 +35,7 @@ class Encoder:
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         tokens = self._tokeniser(array, self.max_length)
-        found = np.where(tokens.ids < 0, tokens.ids, tokens.ids - self._stop)
-        return as_ids(found), tokens.lengths
+        return self._ids[tokens.ids], tokens.lengths
 
 
 def _clean(texts: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +85,7 @@ def prepare_on(
     borrowed = borrow(settings.vocab, tokeniser) if settings.vocab else None
     place = Place(Path(out), _key(sources, settings, tokeniser, borrowed))
     if (done := place.done()) is not None:
+        place.tidy()
         check_rejects(done[0].rows, settings.max_rejects, lambda: read_first_reject(place.out))
         progress.say(f"{place.out} holds this job's result already")
         return make_result(place.out, *done)
@@ -241,11 +243,12 @@ class Job:
 
     def _place_files(self, shards: list[Task], vocabulary: Vocabulary) -> None:
         final = self.work / "final"
+        if final.exists():  # of an attempt that was stopped, perhaps with files half written
+            shutil.rmtree(final)
         for number, shard in enumerate(shards):
             target = final / shard["file"]
             target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists():
-                link(part_path(str(self.work), sharding.FOLDER, number) / target.name, target)
+            link(part_path(str(self.work), sharding.FOLDER, number) / target.name, target)
         for split in {Path(shard["file"]).parent for shard in shards}:
             sync(final / split)
         vocabulary.save(final / "vocab.json")

@@ -43,6 +43,8 @@ class PrepareSettings:
             raise UsageError("--max-length is below 1", remedy="give the number of tokens to keep of a review")
         if self.workers < 0:
             raise UsageError("--workers is below 0", remedy="give a number, or 0 for one a core")
+        if not 0 <= self.split_seed < 1 << 64:
+            raise UsageError("--split-seed is no number of 64 bits", remedy="give one from 0 to 2**64 - 1")
         for name in ("valid_share", "test_share", "max_rejects"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"--{name.replace('_', '-')} is no share", remedy="give a number from 0 to 1")

@@ -78,7 +78,7 @@ def _write(file: io.FileIO, data: memoryview | bytes) -> None:
 
 
 def load(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """The part's arrays by name, mapped from their file."""
+    """The part's arrays by name, mapped from their file, which stays open as long as any of them is held."""
     with (folder / ARRAYS).open("rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     head = data.readline()

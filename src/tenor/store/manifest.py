@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tenor.errors import StoreError
@@ -89,4 +89,7 @@ def _parse(raw: bytes, path: Path) -> Manifest:
 
 def _split(values: dict[str, Any]) -> SplitInfo:
     shards = tuple(ShardInfo(**shard) for shard in values["shards"])
+    for path in (PurePosixPath(shard.file) for shard in shards):
+        if path.is_absolute() or ".." in path.parts:
+            raise ValueError("a shard outside the folder: a copy of it would be written anywhere")
     return SplitInfo(values["rows"], values["tokens"], tuple(values["class_counts"]), shards)

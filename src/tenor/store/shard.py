@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +71,12 @@ def check_shard(folder: Path, info: ShardInfo) -> None:
 
 
 def map_shard(folder: Path, info: ShardInfo) -> Shard:
-    """Map a shard's arrays from the page cache."""
+    """Map a shard's arrays from the page cache; together they hold one descriptor."""
     path = folder / info.file
     try:
-        with h5py.File(path, "r") as h5:
-            shard = Shard(*(_map(path, h5[name]) for name in ("tokens", "offsets", "labels")))
+        with h5py.File(path, "r") as h5, path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            shard = Shard(*(_map(data, h5[name]) for name in ("tokens", "offsets", "labels")))
     except (OSError, KeyError) as error:
         raise StoreError(f"shard cannot be read: {error}", where=path, remedy="prepare the data again") from error
     if len(shard.labels) != info.rows or len(shard.offsets) != info.rows + 1 or len(shard.tokens) != info.tokens:
@@ -82,8 +84,8 @@ def map_shard(folder: Path, info: ShardInfo) -> Shard:
     return shard
 
 
-def _map(path: Path, dataset: Any) -> npt.NDArray[Any]:
+def _map(data: mmap.mmap, dataset: Any) -> npt.NDArray[Any]:
     if dataset.size == 0:  # an empty dataset has no place in the file
         return np.empty(dataset.shape, dataset.dtype)
-    mapped = np.memmap(path, dataset.dtype, "r", dataset.id.get_offset(), dataset.shape)
-    return np.asarray(mapped)  # a plain array, as compiled functions want it
+    mapped = np.frombuffer(data, dataset.dtype, dataset.size, dataset.id.get_offset())
+    return mapped.reshape(dataset.shape)
