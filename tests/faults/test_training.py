@@ -81,6 +81,19 @@ def test_a_signal_saves_and_resume_goes_on_to_the_same_bits(
     assert steps == list(range(1, len(steps) + 1))
 
 
+def test_the_worker_that_could_not_save_has_the_last_word(data: Path, tmp_path: Path) -> None:
+    """The others do not know, and may be gone sooner."""
+    run = tmp_path / "run"
+    with training(data, run, "--checkpoint-steps", "1000") as process:
+        wait_for(lambda: steps_done(run) >= 5)
+        assert not (run / "checkpoints").exists()
+        (run / "checkpoints").write_text("in the way")
+        process.terminate()
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert b"no checkpoint could be saved" in stderr and b"; saved a checkpoint" not in stderr
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_killed_worker_is_named_and_the_others_stop(data: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "run"

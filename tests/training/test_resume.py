@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers.corpora import make_reviews, write_json_lines
 from helpers.training import SMALL, events
 
 import tenor
@@ -97,7 +98,20 @@ def test_a_finished_run_stays_as_it_is(data: Path, tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
     with pytest.raises(RunError, match="is finished with --epochs 1, not 2"):
         tenor.train(data, tmp_path / "run", replace(settings, resume=True, epochs=2))
+    other = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
+    tenor.prepare([other], tmp_path / "other")
+    with pytest.raises(RunError, match="other data"):
+        tenor.train(tmp_path / "other", tmp_path / "run", replace(settings, resume=True))
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+
+
+def test_no_epoch_is_told_of_which_no_step_was_made(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        train_here(data, tmp_path / "run", stop_after=41)  # the checkpoint before is that of the first epoch's end
+    for file in (tmp_path / "run" / "checkpoints").glob("*41*"):
+        file.unlink()
+    found = train_here(data, tmp_path / "run", resume=True, max_steps=40)
+    assert (found["steps"], found["epochs"], found["kept_epoch"]) == (40, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,14 @@ def test_a_raw_file_s_labels_mean_what_they_meant_when_the_run_was_trained(tmp_p
     assert tenor.evaluate(tmp_path / "run", fasttext).accuracy == found.accuracy
 
 
+def test_fasttext_labels_the_other_way_round_stay_so_in_evaluation(tmp_path: Path) -> None:
+    reviews, raw = make_reviews(1200, seed=8), tmp_path / "reviews.ft.txt"
+    raw.write_text("".join(f"__label__{2 - (label > 3)} {text}\n" for text, label in reviews), "utf-8")
+    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="2", positive="1"))
+    run(tmp_path / "data", tmp_path / "run", epochs=6)
+    assert tenor.evaluate(tmp_path / "run", raw).accuracy > 0.9
+
+
 def test_evaluate_refuses_another_vocabulary(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
     tenor.prepare([raw], tmp_path / "other")
@@ -100,6 +108,7 @@ def test_what_predict_cannot_do_is_told_before_the_work(trained: tuple[Path, dic
     run_tenor("predict", trained[0], raw, "--out", tmp_path / "new" / "folder" / "out.jsonl").ok()
     assert len((tmp_path / "new" / "folder" / "out.jsonl").read_text("utf-8").splitlines()) == 20
     assert "whole file" in run_tenor("predict", trained[0], raw, "--workers", "2").failed(2)
+    assert "whole file" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
     assert "no columns" in run_tenor("predict", trained[0], "-", "--text-column", "text").failed(2)
 
 

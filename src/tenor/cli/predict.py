@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +52,8 @@ def _print(console: Console, run: Path, source: str, settings: PredictSettings) 
     import tenor
     from tenor.corpus.texts import read_texts
 
-    if settings.engine != "local" or settings.cluster or settings.workers != PredictSettings.workers:
-        raise UsageError("--engine, --cluster and --workers are for a whole file", remedy="add --out FILE")
+    if replace(settings, text_column=None) != PredictSettings():
+        raise UsageError("--engine, --cluster, --workers and --tls-… are for a whole file", remedy="add --out FILE")
     if source == "-" and settings.text_column:
         raise UsageError("standard input has no columns, but one review a line", remedy="give a file")
     model = tenor.load(run)

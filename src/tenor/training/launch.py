@@ -99,7 +99,7 @@ def _supervise(job: Job, size: int, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end; after a loss start them again from the last checkpoint, as often as allowed."""
     limit = job.settings.max_restarts
     for restarts in range(limit + 1):
-        if job.resume and (result := finished_result(Path(job.out), vars(job.settings))) is not None:
+        if job.resume and (result := finished_result(Path(job.out), Path(job.data), vars(job.settings))) is not None:
             progress.say(f"{job.out} is finished: its result stays as it is")
             return {**result, "restarts": restarts, "replaced": 0}
         display = Display(progress)
@@ -127,6 +127,8 @@ def _run_once(job: Job, size: int, display: Display) -> int:
             failure = workers.failed
         if failure is not None:
             error = _named(folder, failure.rank) or failure.as_error()
+            if isinstance(error, errors.Stopped):  # whether a checkpoint was saved, the first worker knows
+                error = _named(folder, 0) or error
             if workers.signal and isinstance(error, WorkerError):  # asked to stop, so nothing starts again
                 raise errors.Stopped(workers.signal, f"{error.what}; --resume goes on from the last checkpoint")
             raise error
@@ -175,7 +177,7 @@ def _train_as_one_of(world: World, job: Job, progress: Progress) -> dict[str, An
     if world.is_first:
         claim(Path(job.out), job.resume)
     torch.set_num_threads(num_threads(job.settings, world.local_size))
-    if job.resume and (result := finished_result(Path(job.out), vars(job.settings))) is not None:
+    if job.resume and (result := finished_result(Path(job.out), Path(job.data), vars(job.settings))) is not None:
         return {**result, "restarts": 0, "replaced": 0}
     display = Display(progress)
     try:

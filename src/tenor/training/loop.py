@@ -67,6 +67,8 @@ class Loop:
         began = time.perf_counter() - cursor.seconds
         while not cursor.is_finished:
             cursor.is_finished = self._is_over(None)  # also where a run goes on of which nothing is left to do
+            if cursor.is_finished and cursor.batch == 0:  # nor anything of an epoch to measure
+                break
             last = cursor.batch if cursor.is_finished else self.task.order.num_batches
             with self.feed(self._load, cursor.batch, last) as batches:
                 before = time.perf_counter()

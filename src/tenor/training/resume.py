@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
+from tenor.store.manifest import Manifest
 
 # Settings that shape weights and their state, or decide which rows make a batch
 FIXED = (
@@ -26,11 +27,14 @@ FIXED = (
 LENGTH = ("epochs", "max_steps", "max_seconds")
 
 
-def finished_result(run: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def finished_result(run: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """The result of a run that has one; it cannot be trained further, so it must have been asked for the same."""
     if not (run / "result.json").exists():
         return None
-    _compare(run, _read(run / "config.json").get("settings", {}), settings, (*FIXED, *LENGTH), "is finished")
+    before = _read(run / "config.json")
+    _compare(run, before.get("settings", {}), settings, (*FIXED, *LENGTH), "is finished")
+    if "data_sha256" in before:  # else it was trained on no files
+        _compare_data(run, before, Manifest.load(data).sha256)
     return _read(run / "result.json")
 
 
@@ -40,7 +44,11 @@ def check_same(run: Path, config: Mapping[str, Any]) -> None:
         return
     before = _read(run / "config.json")
     _compare(run, before.get("settings", {}), config["settings"], FIXED, "was begun")
-    if before.get("data_sha256") != config.get("data_sha256"):
+    _compare_data(run, before, config.get("data_sha256"))
+
+
+def _compare_data(run: Path, before: Mapping[str, Any], now: str | None) -> None:
+    if before.get("data_sha256") != now:
         raise RunError("was begun with other data", where=run, remedy="give its data, or another --out")
 
 
