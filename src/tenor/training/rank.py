@@ -34,6 +34,7 @@ from tenor.training.strategies import BALANCED, Asynchronous, ModelParallel, mak
 from tenor.training.task import Task
 from tenor.training.tasks import make_task
 from tenor.training.tensorboard import Board
+from tenor.training.warmup import warm_up
 from tenor.world import World
 
 
@@ -73,6 +74,7 @@ def train_as(world: World, job: Job, tell: Tell, signalled: Callable[[], int]) -
                 for reason in refused:
                     tell({"event": "warning", "message": f"checkpoint passed over: {reason}"})
                 tell({"event": "start", **_plan(loop, world)})
+            warm_up(loop, world.local_size)
             loop.run()
             result = _finish(loop, folder, world)
             tell_workers(result)
