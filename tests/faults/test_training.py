@@ -121,7 +121,7 @@ def kill_again_and_again(data: Path, run: Path, kills: int, *options: str) -> di
             if kill % 3 == 2:  # such a file is there for milliseconds
                 wait_for(lambda: any((run / "checkpoints").glob(".*.tmp")), pause=0.0005)
             else:
-                time.sleep(rng.random())
+                time.sleep(0.2 * rng.random())  # a fast machine trains all of it in little more than a second
             with contextlib.suppress(psutil.Error, IndexError):
                 workers_of(process)[rng.randrange(2)].kill()
             time.sleep(0.3)
