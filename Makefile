@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := demo,dev,dask,spark,mpi,remote,tensorboard
+EXTRAS := demo,dev,docs,dask,spark,mpi,remote,tensorboard
+JOBS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak docs clean
+.PHONY: help demo test check bench soak mutants docs docs-site clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 # Stamps: an installation is made again only when what it depends on has changed.
 $(BIN)/python:
@@ -29,25 +30,38 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 demo: $(VENV)/.demo  ## 33,530 real reviews to a model and a report.html, in minutes
 	@$(BIN)/tenor demo
 
-check: $(VENV)/.dev  ## lint, format, types, one-way imports, README tree
+check: $(VENV)/.dev  ## lint, format, types, one-way imports, file list
 	@echo "ruff check"; $(BIN)/ruff check .
 	@echo "ruff format"; $(BIN)/ruff format --check .
 	@echo "mypy"; $(BIN)/mypy
-	@echo "imports and README tree"; $(BIN)/python -m pytest tests/test_imports.py tests/test_readme_tree.py
+	@echo "imports and file list"; $(BIN)/python -m pytest tests/test_imports.py tests/test_file_list.py
 
-test: check  ## check, then every test but the heavy ones
-	@echo "tests"; $(BIN)/python -m pytest -m "not soak"
+# The serial tests also run when others have failed, so that one run shows every failure; each call can fail the target.
+test: check  ## check, then every test but the heavy ones, JOBS=2 at a time
+	@echo "tests, $(JOBS) at a time"; \
+	$(BIN)/python -m pytest -m "not soak and not serial" --numprocesses $(JOBS) --dist worksteal; others=$$?; \
+	echo "tests that need the machine for themselves"; \
+	$(BIN)/python -m pytest -m "serial and not soak"; exit $$((others || $$?))
 
 soak: $(VENV)/.dev  ## the same tests at heavy counts; may take hours
 	@echo "heavy tests"; $(BIN)/python -m pytest -m soak --timeout 14400 || test $$? -eq 5
+
+mutants: $(VENV)/.dev  ## check that the tests notice each mistake listed in tests/mutants/
+	@$(BIN)/python tools/mutants.py
 
 bench: $(VENV)/.demo  ## measure scaling with 1 and 2 workers into benchmarks/
 	@mkdir -p benchmarks
 	@$(BIN)/tenor bench scaling --workers 1,2 --repeats 3 --out benchmarks/scaling.json
 
-docs: $(VENV)/.dev  ## rewrite the README's tree and the command reference from the code
-	@$(BIN)/python tools/readme_tree.py
+docs: $(VENV)/.dev  ## rewrite the pages that are made from code and results
+	@$(BIN)/python tools/file_list.py
 	@$(BIN)/python tools/command_reference.py
+	@$(BIN)/python tools/api_reference.py
+	@$(BIN)/python tools/benchmark_page.py
+
+docs-site: $(VENV)/.dev  ## build the documentation as a site in site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html; with search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
 clean:  ## remove the virtual environment and caches
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist site

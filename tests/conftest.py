@@ -16,7 +16,10 @@ settings.load_profile("tenor")
 
 @pytest.fixture(scope="session", autouse=True)
 def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A temporary folder of our own, for children too, so that what is left in it is ours."""
+    """Give this pytest process and its children their own temporary folder: every file left in it is a leak of ours.
+
+    Each pytest-xdist worker has its own folder, so tests that run side by side do not see each other's files.
+    """
     patch = pytest.MonkeyPatch()
     folder = tmp_path_factory.mktemp("t")
     patch.setenv("TMPDIR", str(folder))
@@ -27,7 +30,7 @@ def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(autouse=True)
 def no_leaks(temporary_folder: None) -> Iterator[None]:
-    """Fail a test that leaves a process, thread, open file, variable or file behind."""
+    """Fail a test that leaves behind a process, a thread, an open file, an environment variable or a file."""
     before = Snapshot.take()
     yield
     if found := before.leaks():

@@ -1,4 +1,4 @@
-"""The environment names versions and the machine, and nothing private."""
+"""The environment describes versions and the machine, and nothing private."""
 
 import getpass
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tenor import environment
+from tenor import cgroup, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,7 +22,7 @@ def test_the_core_is_what_the_project_depends_on() -> None:
     assert list(environment.CORE) == [re.match(r"[\w-]+", line).group() for line in project["dependencies"]]  # type: ignore[union-attr]
 
 
-def test_figures_agree_with_another_source() -> None:
+def test_the_values_agree_with_other_sources() -> None:
     got = environment.describe()
     assert got["versions"]["numpy"] == metadata.version("numpy")
     assert got["versions"]["python"] == platform.python_version()
@@ -30,22 +30,14 @@ def test_figures_agree_with_another_source() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", got["date"])
 
 
-def test_a_container_s_share_of_time_counts_as_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = tmp_path / "fs" / "outer" / "inner"
-    inner.mkdir(parents=True)
-    (tmp_path / "own").write_text("0::/outer/inner\n")
-    assert environment._quota(tmp_path / "fs", tmp_path / "own") == float("inf")  # no files at all
-    (inner / "cpu.max").write_text("max 100000\n")
-    (inner.parent / "cpu.max").write_text("150000 100000\n")
-    assert environment._quota(tmp_path / "fs", tmp_path / "own") == 1.5
-    assert environment._quota(tmp_path / "fs", tmp_path / "none") == float("inf")
-    monkeypatch.setattr(environment, "_quota", lambda: 0.2)
+def test_the_cpu_quota_of_a_container_limits_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroup, "cpu_quota", lambda: 0.2)
     assert environment.usable_cores() == 1
-    monkeypatch.setattr(environment, "_quota", lambda: float("inf"))
+    monkeypatch.setattr(cgroup, "cpu_quota", lambda: float("inf"))
     assert environment.usable_cores() == len(psutil.Process().cpu_affinity())
 
 
-def test_nothing_private_is_named() -> None:
+def test_nothing_private_is_included() -> None:
     text = json.dumps(environment.describe())
     assert str(Path.home()) not in text.replace('"/"', "")
     assert platform.node() not in text and os.sep + getpass.getuser() not in text

@@ -1,4 +1,8 @@
-"""Imports go one way: a room knows the rooms before it, never those after it nor its neighbours."""
+"""Imports go one way: a room imports only the rooms before it, and within a large room the same holds for its modules.
+
+A room is a folder or a module directly in `src/tenor`. A file's place in its room is the first part of its path inside
+the room: the name of a module or of a folder.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tenor"
 LEVELS = (
-    ("errors",),
-    ("world", "progress", "settings", "environment", "memory", "compiled"),
-    ("corpus", "engines", "store"),
+    ("errors", "cgroup"),
+    ("world", "progress", "settings", "environment", "memory", "compiled", "threads"),
+    ("corpus", "engines", "store", "groups"),
     ("preparation",),
-    ("models", "evaluation", "embedding"),
+    ("models", "evaluation"),
+    ("embedding",),
     ("training",),
     ("prediction",),
     ("serving",),
@@ -24,15 +29,62 @@ LEVELS = (
     ("__main__",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+# Within the large rooms: a module or folder imports only those before it in this list.
+ROOMS = {
+    "corpus": (
+        "batch",
+        "columns",
+        "labels",
+        "scanning",
+        "files",
+        "formats",
+        "settings",
+        "sources",
+        "pieces",
+        "standard_input",
+        "texts",
+        "synthetic",
+    ),
+    "preparation": ("settings", "rules", "tokeniser", "job"),
+    "evaluation": ("scores", "metrics", "labelled", "survey", "label_check", "sections"),
+    "training": (
+        "traits",
+        "batch",
+        "balancing",
+        "settings",
+        "job",
+        "tallies",
+        "loader",
+        "optim",
+        "tasks",
+        "gradients",
+        "parameter_server",
+        "strategies",
+        "runs",
+        "loop",
+        "assemble",
+        "launching",
+    ),
+    "bench": ("registry", "settings", "measuring", "step_rates", "demo_reviews", "peers", "scenarios"),
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
+INNER_FILES = [file for room in ROOMS for file in FILES if PACKAGE / room in file.parents]
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).as_posix()
 
 
 def room_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
-    """(line, room) of each import of tenor, wherever it stands; `tenor` itself when a public name is taken."""
+def package_of(file: Path) -> list[str]:
+    return ["tenor", *file.relative_to(PACKAGE).parts[:-1]]
+
+
+def imported_names(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, parts of the full name) of each import from tenor, wherever the import statement stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name.split(".") for alias in node.names]
@@ -42,9 +94,14 @@ def imported_rooms(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str
             names = [[*base, alias.name] for alias in node.names]
         else:
             continue
-        for name in names:
-            if name[0] == "tenor" and name[1:] != ["__version__"]:
-                yield node.lineno, name[1] if len(name) > 1 and name[1] in LEVEL else "tenor"
+        yield from ((node.lineno, name) for name in names if name[0] == "tenor")
+
+
+def imported_rooms(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield (line, room) of each import from tenor; the room is `tenor` for a public name of the package."""
+    for line, name in imported_names(tree, package):
+        if name[1:] != ["__version__"]:
+            yield line, name[1] if len(name) > 1 and name[1] in LEVEL else "tenor"
 
 
 def violations(source: str, room: str, package: list[str]) -> list[str]:
@@ -57,14 +114,48 @@ def violations(source: str, room: str, package: list[str]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def inner_violations(source: str, room: str, place: str, package: list[str]) -> list[tuple[str, str]]:
+    """Return (imported place, reason) for each import within a large room that ROOMS does not allow."""
+    order = ROOMS[room]
+    if place not in order:
+        return [(place, f"{place} has no place in ROOMS[{room!r}]")]
+    found = []
+    for line, name in imported_names(ast.parse(source), package):
+        if name[1:2] != [room] or name[2:3] == [place]:
+            continue
+        other = name[2] if len(name) > 2 else room
+        if other not in order:
+            found.append((other, f"line {line}: {place} imports {other}, which has no place in ROOMS[{room!r}]"))
+        elif order.index(other) > order.index(place):
+            found.append((other, f"line {line}: {place} imports {other}, which comes after it"))
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_imports_go_one_way(file: Path) -> None:
     if file == PACKAGE / "__init__.py":  # the public names come from every room
         return
     room = room_of(file)
     assert room in LEVEL, f"{room} has no place in the order of rooms"
-    package = ["tenor", *file.relative_to(PACKAGE).parts[:-1]]
-    assert violations(file.read_text("utf-8"), room, package) == []
+    assert violations(file.read_text("utf-8"), room, package_of(file)) == []
+
+
+@pytest.mark.parametrize("file", INNER_FILES, ids=name_of)
+def test_imports_within_a_room_go_one_way(file: Path) -> None:
+    room, place, *_ = file.relative_to(PACKAGE).parts
+    if place == "__init__.py":  # it may collect names from all of the room
+        return
+    found = inner_violations(file.read_text("utf-8"), room, place.removesuffix(".py"), package_of(file))
+    assert [reason for _, reason in found] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_in_the_order_of_a_room_exists(room: str) -> None:
+    there = {
+        path.stem for path in (PACKAGE / room).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert set(ROOMS[room]) <= there
+    assert len(set(ROOMS[room])) == len(ROOMS[room])
 
 
 @pytest.mark.parametrize(
@@ -96,3 +187,36 @@ def test_a_wrong_import_is_found(source: str, room: str) -> None:
 )
 def test_a_right_import_passes(source: str, room: str) -> None:
     assert violations(source, room, ["tenor", room]) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "other"),
+    [
+        ("from tenor.training.loop import run", "strategies", "loop"),
+        ("def f():\n    import tenor.training.launching.launch", "loop", "launching"),
+        ("from tenor.training import assemble", "loop", "assemble"),
+        ("from ..loop import run", "strategies", "loop"),
+        ("from tenor.training.nowhere import f", "loop", "nowhere"),
+        ("import tenor.training", "loop", "training"),
+        ("import numpy", "nowhere", "nowhere"),
+    ],
+)
+def test_a_wrong_import_within_a_room_is_found(source: str, place: str, other: str) -> None:
+    package = ["tenor", "training", place]
+    assert [found for found, _ in inner_violations(source, "training", place, package)] == [other]
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("from tenor.training.settings import TrainSettings", "loop"),
+        ("from tenor.training.strategies.base import Strategy", "strategies"),
+        ("from .base import Strategy", "strategies"),
+        ("from ..optim import schedule", "strategies"),
+        ("from tenor.training.loop import run", "launching"),
+        ("from tenor.store.loop import run", "strategies"),
+        ("import numpy", "loop"),
+    ],
+)
+def test_a_right_import_within_a_room_passes(source: str, place: str) -> None:
+    assert inner_violations(source, "training", place, ["tenor", "training", place]) == []

@@ -1,14 +1,21 @@
 """The names users rely on: pinned here, so that one is added or lost only on purpose."""
 
+import dataclasses
 import importlib
 import inspect
+import re
+from typing import Any
 
+import api_reference
 import pytest
 
 import tenor
 
 PUBLIC = [
+    "EmbedResult",
+    "EmbedSettings",
     "EvaluateSettings",
+    "Evaluation",
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
@@ -20,10 +27,14 @@ PUBLIC = [
     "TenorError",
     "TrainResult",
     "TrainSettings",
+    "Vectors",
     "__version__",
+    "embed",
     "evaluate",
     "generate",
     "load",
+    "load_vectors",
+    "neighbours",
     "predict",
     "prepare",
     "train",
@@ -40,6 +51,38 @@ def test_each_name_resolves_and_explains_itself(name: str) -> None:
     value = getattr(tenor, name)
     assert inspect.getdoc(value), f"tenor.{name} has no docstring"
     assert getattr(importlib.import_module(tenor._HOMES[name]), name) is value
+
+
+CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(tenor, name))]
+METHODS = [(kind, method) for kind in CLASSES for method, _ in api_reference.public_methods(getattr(tenor, kind))]
+FUNCTIONS = [(name,) for name in PUBLIC if inspect.isfunction(getattr(tenor, name))]
+
+
+def find(path: tuple[str, ...]) -> Any:
+    value: Any = tenor
+    for name in path:
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize("path", [*FUNCTIONS, *METHODS], ids=".".join)
+def test_every_public_function_documents_its_parameters_and_has_an_example(path: tuple[str, ...]) -> None:
+    function = find(path)
+    words = inspect.getdoc(function) or ""
+    signature = inspect.signature(function)
+    named = re.findall(r"^ {4}(\w+): ", words.partition("Args:\n")[2].partition("\n\n")[0], re.MULTILINE)
+    assert named == [name for name in signature.parameters if name != "self"]
+    assert re.search(r"^(Returns?|Yields)\b", words, re.MULTILINE), "the docstring does not say what is returned"
+    assert ">>> " in words
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_class_documents_its_attributes(name: str) -> None:
+    kind = getattr(tenor, name)
+    if name.endswith("Settings"):
+        assert all(field.metadata["help"] for field in dataclasses.fields(kind)) and ">>> " in (kind.__doc__ or "")
+    elif dataclasses.is_dataclass(kind):
+        assert list(api_reference.attribute_meanings(kind)) == [field.name for field in dataclasses.fields(kind)]
 
 
 def test_every_home_is_public() -> None:

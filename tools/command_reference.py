@@ -1,4 +1,4 @@
-"""Write docs/reference/commands.md from the commands themselves: `python tools/command_reference.py`."""
+"""Writes docs/reference/commands.md from the help of the commands: `python tools/command_reference.py`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands
 _SHARED = ("json", "debug", "help")
 _HEAD = """# Commands
 
-Written by `make docs` from the commands' own help; a test fails when the two differ.
+`make docs` writes this page from the help of the commands, and a test fails if they differ.
 
 Every command also takes `--json` (one JSON object on standard output, everything else on standard error), `--debug`
-(tracebacks instead of one-line errors) and `--help`. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 stopped
-by a signal after saving. `tenor --install-completion` sets up completion for your shell.
+(tracebacks instead of one-line errors) and `--help`. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 or 143
+stopped by a signal after saving. `tenor --install-completion` sets up completion for your shell.
 """
 
 
 def render() -> str:
-    """The whole page."""
+    """Return the whole page."""
     group: Any = typer.main.get_command(build_app())
     return "\n".join([_HEAD, *(_section(name, group.commands[name]) for name in COMMANDS)])
 
@@ -35,10 +35,16 @@ def _section(name: str, command: Any) -> str:
     options = [p for p in command.params if p.param_type_name == "option" and p.name not in _SHARED]
     usage = " ".join(["tenor", name, *(_argument(a) for a in arguments), *(["[OPTIONS]"] if options else [])])
     lines = [f"## tenor {name}", "", text.strip(), "", f"    {usage}", "", f"Example: `{example.strip()}`", ""]
-    rows = [(f"`{_argument(a)}`", a.help, "") for a in arguments] + [_option(o) for o in options]
-    if rows:
-        lines += ["| name | meaning | default |", "|---|---|---|"]
-        lines += [f"| {_cell(name)} | {_cell(help_text)} | {default} |" for name, help_text, default in rows] + [""]
+    tables: dict[str | None, list[tuple[str, str, str]]] = {
+        None: [(f"`{_argument(a)}`", a.help, "") for a in arguments]
+    }
+    for option in options:
+        tables.setdefault(option.rich_help_panel, []).append(_option(option))
+    for heading, rows in tables.items():
+        lines += [f"**{heading}**", ""] if heading else []
+        lines += ["| name | meaning | default |", "|---|---|---|"] if rows else []
+        lines += [f"| {_cell(name)} | {_cell(help_text)} | {default} |" for name, help_text, default in rows]
+        lines += [""] if rows else []
     return "\n".join(lines)
 
 

@@ -1,7 +1,29 @@
-"""Tenor: raw reviews to a sentiment model you can trust, on one laptop or a cluster.
+"""Tenor turns raw reviews into a sentiment classifier, on a laptop or a cluster.
 
-The public names are loaded on first use, so that `import tenor` and `tenor --help` stay light.
+The functions follow the data through the stages:
+
+    tenor.generate   write a synthetic review corpus
+    tenor.prepare    raw reviews → prepared data
+    tenor.train      prepared data → run folder
+    tenor.evaluate   run folder and data → metrics
+    tenor.load       run folder → model that predicts texts in memory
+    tenor.predict    run folder and file of reviews → file of predictions
+
+    tenor.embed         prepared data or text → word vectors
+    tenor.load_vectors  folder or file → word vectors in memory
+    tenor.neighbours    word vectors and words → the nearest words
+
+Functions that are also commands take a settings object with the options of the command. All errors are TenorErrors.
+
+Example:
+    >>> import tenor
+    >>> tenor.prepare("reviews.jsonl.gz", "data")  # doctest: +SKIP
+    >>> tenor.train("data", "run", tenor.TrainSettings(cell="gru", workers=2))  # doctest: +SKIP
+    >>> tenor.load("run").predict(["not bad at all"])[0].label  # doctest: +SKIP
+    'positive'
 """
+
+# The public names are loaded on first use, so that `import tenor` and `tenor --help` stay fast.
 
 from __future__ import annotations
 
@@ -11,43 +33,57 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tenor.corpus.generation import GenerateSettings
-    from tenor.corpus.synthetic import GenerateResult, generate
+    from tenor.corpus.synthetic.generate import GenerateResult, generate
+    from tenor.corpus.synthetic.settings import GenerateSettings
+    from tenor.embedding.embed import EmbedResult, embed
+    from tenor.embedding.nearest import neighbours
+    from tenor.embedding.settings import EmbedSettings
+    from tenor.embedding.vectors import Vectors, load_vectors
     from tenor.errors import TenorError
-    from tenor.evaluation.metrics import Metrics
+    from tenor.evaluation.metrics import Evaluation, Metrics
     from tenor.prediction.evaluate import evaluate
-    from tenor.prediction.many import predict
     from tenor.prediction.model import Prediction, SentimentModel, load
+    from tenor.prediction.predict import predict
     from tenor.prediction.settings import EvaluateSettings, PredictSettings
-    from tenor.preparation.job import prepare
-    from tenor.preparation.result import PrepareResult
+    from tenor.preparation.job.prepare import prepare
+    from tenor.preparation.job.result import PrepareResult
     from tenor.preparation.settings import PrepareSettings
-    from tenor.training.launch import TrainResult, train
+    from tenor.training.launching.launch import TrainResult, train
     from tenor.training.settings import TrainSettings
 
 _HOMES = {
+    "EmbedResult": "tenor.embedding.embed",
+    "EmbedSettings": "tenor.embedding.settings",
     "EvaluateSettings": "tenor.prediction.settings",
-    "GenerateResult": "tenor.corpus.synthetic",
-    "GenerateSettings": "tenor.corpus.generation",
+    "Evaluation": "tenor.evaluation.metrics",
+    "GenerateResult": "tenor.corpus.synthetic.generate",
+    "GenerateSettings": "tenor.corpus.synthetic.settings",
     "Metrics": "tenor.evaluation.metrics",
     "PredictSettings": "tenor.prediction.settings",
     "Prediction": "tenor.prediction.model",
-    "PrepareResult": "tenor.preparation.result",
+    "PrepareResult": "tenor.preparation.job.result",
     "PrepareSettings": "tenor.preparation.settings",
     "SentimentModel": "tenor.prediction.model",
     "TenorError": "tenor.errors",
-    "TrainResult": "tenor.training.launch",
+    "TrainResult": "tenor.training.launching.launch",
     "TrainSettings": "tenor.training.settings",
+    "Vectors": "tenor.embedding.vectors",
+    "embed": "tenor.embedding.embed",
     "evaluate": "tenor.prediction.evaluate",
-    "generate": "tenor.corpus.synthetic",
+    "generate": "tenor.corpus.synthetic.generate",
     "load": "tenor.prediction.model",
-    "predict": "tenor.prediction.many",
-    "prepare": "tenor.preparation.job",
-    "train": "tenor.training.launch",
+    "load_vectors": "tenor.embedding.vectors",
+    "neighbours": "tenor.embedding.nearest",
+    "predict": "tenor.prediction.predict",
+    "prepare": "tenor.preparation.job.prepare",
+    "train": "tenor.training.launching.launch",
 }
 
 __all__ = [
+    "EmbedResult",
+    "EmbedSettings",
     "EvaluateSettings",
+    "Evaluation",
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
@@ -59,10 +95,14 @@ __all__ = [
     "TenorError",
     "TrainResult",
     "TrainSettings",
+    "Vectors",
     "__version__",
+    "embed",
     "evaluate",
     "generate",
     "load",
+    "load_vectors",
+    "neighbours",
     "predict",
     "prepare",
     "train",

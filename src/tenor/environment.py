@@ -1,11 +1,10 @@
-"""Where figures come from: machine, cores, memory, versions and date, for run folders and benchmarks alike.
+"""Describes the machine, the versions and the date, for run folders and benchmark results.
 
-It names no host, user or path, so it can be published beside the figures.
+The description contains no host name, user name or path, so it can be published.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import math
 import os
@@ -14,13 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tenor import __version__
+from tenor import __version__, cgroup
 
 CORE = ("numpy", "pyarrow", "numba", "h5py", "fsspec", "torch", "safetensors", "typer", "rich", "matplotlib")
 
 
 def describe() -> dict[str, Any]:
-    """The environment as a JSON object. Versions come from installed metadata: nothing heavy is imported."""
+    """Return the environment as a JSON object. Versions come from package metadata, so no package is imported."""
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "machine": machine(),
@@ -29,7 +28,7 @@ def describe() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores and memory."""
+    """Return the system, the processor, the usable cores and the memory."""
     return {
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
@@ -40,12 +39,12 @@ def machine() -> dict[str, Any]:
 
 
 def core_versions() -> dict[str, str | None]:
-    """Version of each core dependency, None where it is missing."""
+    """Return the version of each core dependency; None for one that is missing."""
     return {name: version(name) for name in CORE}
 
 
 def version(distribution: str) -> str | None:
-    """The installed version of a distribution, or None."""
+    """Return the installed version of a distribution, or None."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -53,31 +52,19 @@ def version(distribution: str) -> str | None:
 
 
 def usable_cores() -> int:
-    """Cores this process may run on: what a scheduler or a container grants, not what the machine has."""
+    """Return the number of cores this process may use, which a scheduler or a container may limit."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, math.ceil(min(cores, _quota())))
+    return max(1, math.ceil(min(cores, cgroup.cpu_quota())))
 
 
-def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
-    """Cores' worth of time that a container is granted (control groups, version 2), by any of the groups it is in."""
-    try:
-        group = next(line[3:].strip() for line in own.read_text("utf-8").splitlines() if line.startswith("0::"))
-    except (OSError, StopIteration):
-        return math.inf
-    place = root / group.strip("/")
-    granted = [math.inf]
-    for folder in (place, *place.parents):
-        with contextlib.suppress(OSError, ValueError):  # the topmost has no file; another's is not ours to read
-            quota, period = (folder / "cpu.max").read_text("utf-8").split()
-            granted += [float(quota) / float(period)] if quota != "max" else []
-        if folder == root:
-            break
-    return min(granted)
+def num_workers(workers: int | str) -> int:
+    """The number of worker processes for a `workers` setting; `auto` is one per usable core."""
+    return usable_cores() if workers == "auto" else int(workers)
 
 
 def memory_bytes() -> int:
-    """Physical memory, or 0 where the system does not tell."""
+    """Return the physical memory of the machine, or 0 if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""How long work tells whoever started it how far it is. The library calls; the command line draws."""
+"""The interface through which library functions report progress; the command line draws it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """One bar at a time: `start` a stage, `advance` it, `finish` it; `say` prints a line above the bar, and `warn` one
-    that is wanted even by those who want no others."""
+    """Shows one progress bar at a time: `start` a stage, `advance` it, `finish` it.
+
+    `say` prints a line above the bar. `warn` prints a line that must appear even if other lines are suppressed.
+    """
 
     def start(self, stage: str, total: float | None, unit: str) -> None: ...
 
@@ -21,7 +23,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """The null case: nobody is looking."""
+    """Shows nothing."""
 
     def start(self, stage: str, total: float | None, unit: str) -> None:
         pass

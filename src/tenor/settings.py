@@ -1,6 +1,8 @@
-"""Settings are frozen dataclasses beside their owners; one field is a command's option, a TOML key and an argument.
+"""Settings: frozen dataclasses where one field is a command-line option, a TOML key and a Python argument.
 
-A field declared with `setting(default, "help")` becomes `--name` on the command line (underscores turn to dashes).
+A field declared with `setting(default, "help text")` becomes the option `--name`, with dashes for underscores. Commands
+that share options inherit from the same settings class. Error messages write a setting as an option; `tenor.errors`
+replaces the option by the argument's name for Python callers.
 """
 
 from __future__ import annotations
@@ -9,73 +11,139 @@ import dataclasses
 import tomllib
 import types
 import typing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tenor.errors import UsageError
 
 T = TypeVar("T")
+AUTO_WORKERS = "auto"
 
 
-def setting(default: Any, help_text: str, choices: tuple[str, ...] = (), owners: tuple[str, ...] = ()) -> Any:
-    """A dataclass field that carries the text its option shows, the words it may take, and who alone looks at it."""
-    return dataclasses.field(default=default, metadata={"help": help_text, "choices": choices, "owners": owners})
+def setting(
+    default: Any, help_text: str, choices: tuple[str, ...] = (), owners: tuple[str, ...] = (), group: str | None = None
+) -> Any:
+    """Declare one setting as a dataclass field.
+
+    Args:
+        default: The value of a setting that is not given.
+        help_text: One or two sentences for `--help` and the command reference.
+        choices: The values that are allowed; empty means any value.
+        owners: The strategies or scenarios that use the setting; empty means all of them.
+        group: The heading under which `--help` lists the option; None means the general options.
+    """
+    metadata = {"help": help_text, "choices": choices, "owners": owners, "group": group}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+class Settings:
+    """Base class of all settings. A subclass that checks more overrides `__post_init__` and calls this one first."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def option_name(name: str) -> str:
+    """`batch_size` as `--batch-size`."""
+    return "--" + name.replace("_", "-")
+
+
+def wrong_value(name: str, value: object, remedy: str) -> UsageError:
+    """The error for a setting that has a value it cannot have."""
+    return UsageError(f"{option_name(name)} cannot be {value}", remedy=remedy)
+
+
+def either(words: Sequence[str]) -> str:
+    """Such as `local-sgd, diloco or hogwild`."""
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def build(kind: type[T], changes: dict[str, Any], file: Path | None = None) -> T:
-    """Make settings from their defaults, a TOML file over them, and explicit changes over both."""
-    values = {**(_read_toml(kind, file) if file else {}), **changes}
-    settings = kind(**values)
+    """Make settings from the defaults, a TOML file that overrides them, and `changes` that override both."""
+    settings = kind(**given(kind, changes, file))
     check(settings)
     return settings
 
 
+def given(kind: type[Any], changes: dict[str, Any], file: Path | None = None) -> dict[str, Any]:
+    """The settings that the user gave, in a TOML file or as `changes`, which override the file."""
+    return {**(_read_toml(kind, file) if file else {}), **changes}
+
+
+def field_names(kind: type[Any]) -> set[str]:
+    """The names of all settings in a class, inherited ones included."""
+    return {field.name for field in dataclasses.fields(kind)}
+
+
+def changed(settings: Any) -> set[str]:
+    """The names of the settings that differ from their defaults."""
+    return {field.name for field in dataclasses.fields(settings) if getattr(settings, field.name) != field.default}
+
+
 def check(settings: Any) -> None:
-    """Refuse a word that is not among a field's choices, naming those that are."""
+    """Raise UsageError if a setting has a value that is not among its choices."""
     for field in dataclasses.fields(settings):
         choices = field.metadata.get("choices", ())
         value = getattr(settings, field.name)
         if choices and value is not None and value not in choices:
-            option = "--" + field.name.replace("_", "-")
-            raise UsageError(f"{option} does not know {value!r}", remedy=f"choose one of {', '.join(choices)}")
+            raise wrong_value(field.name, repr(value), f"choose one of {', '.join(choices)}")
 
 
-def owned(kind: type[Any]) -> dict[str, tuple[str, ...]]:
-    """The fields that only some look at, such as strategies or scenarios, and who they are."""
-    found = ((field.name, field.metadata.get("owners", ())) for field in dataclasses.fields(kind))
-    return {name: owners for name, owners in found if owners}
+def parse_workers(value: object) -> int | str:
+    """Check a number of workers. The same forms are valid in Python, in TOML and on the command line.
+
+    Args:
+        value: A number of at least 1, as an integer or as digits, or the word `auto` for one worker per core.
+
+    Returns:
+        The number as an integer, or `auto`. `tenor.environment.num_workers` replaces `auto` by a number.
+    """
+    text = str(value)
+    if text == AUTO_WORKERS:
+        return text
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or int(text) == 0:
+        raise wrong_value("workers", value, "give a whole number of at least 1, or auto for one worker per core")
+    return int(text)
 
 
 def refuse_others(settings: Any, owner: str, place: str) -> None:
-    """What would silently do nothing is an error. `place` is how an owner is chosen, such as `--strategy {}`."""
+    """Raise UsageError if a setting was changed that `owner` ignores.
+
+    Args:
+        settings: The settings to check.
+        owner: The strategy or scenario in use.
+        place: How the user selects an owner, such as `--strategy {}`.
+    """
     for field in dataclasses.fields(settings):
         value, owners = getattr(settings, field.name), field.metadata.get("owners", ())
         if value != field.default and owners and owner not in owners:
-            option = f"--{field.name.replace('_', '-')}" + ("" if value is True else f" {value}")
-            remedy = f"use {place.format(' or '.join(owners))}, or leave it away"
-            raise UsageError(f"{option} with {place.format(owner)}", remedy=remedy)
+            option = option_name(field.name) + ("" if value is True else f" {value}")
+            remedy = f"use {place.format(either(owners))}, or omit {option_name(field.name)}"
+            raise UsageError(f"{option} has no effect with {place.format(owner)}", remedy=remedy)
 
 
 def _read_toml(kind: type[Any], file: Path) -> dict[str, Any]:
     try:
         values = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read settings: {error.strerror}", where=file) from error
+        remedy = "give --config a TOML file that exists and can be read"
+        raise UsageError(f"cannot read the settings: {error.strerror}", where=file, remedy=remedy) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"not valid TOML: {error}", where=file, remedy="correct the file") from error
+        raise UsageError(f"is not valid TOML: {error}", where=file, remedy="correct the file") from error
     known = typing.get_type_hints(kind)
     values = {name.replace("-", "_"): value for name, value in values.items()}
     for name, value in values.items():
         if name not in known:
             raise UsageError(
-                f"unknown setting {name!r}", where=file, remedy=f"known ones are {', '.join(sorted(known))}"
+                f"has the unknown setting {name!r}", where=file, remedy=f"known settings are {', '.join(sorted(known))}"
             )
-        values[name] = _fit(value, known[name], name, file)
+        values[name] = _convert(value, known[name], name, file)
     return values
 
 
-def _fit(value: Any, wanted: Any, name: str, file: Path) -> Any:
-    """Check a TOML value against the field's type; an integer is a fine float, an array a tuple of words."""
+def _convert(value: Any, wanted: Any, name: str, file: Path) -> Any:
+    """Check a TOML value against the type of its field. An integer may stand for a float, an array for a tuple."""
     kinds = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
     for kind in kinds:
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -86,4 +154,14 @@ def _fit(value: Any, wanted: Any, name: str, file: Path) -> Any:
             return Path(value)
         if isinstance(kind, type) and isinstance(value, kind) and (kind is bool) == isinstance(value, bool):
             return value
-    raise UsageError(f"setting {name!r} cannot be {value!r}", where=file, remedy=f"it wants {wanted}")
+    words = " or ".join(_TYPE_NAMES.get(kind, str(kind)) for kind in kinds if kind is not types.NoneType)
+    raise UsageError(f"{name} cannot be {value!r}", where=file, remedy=f"give {words}")
+
+
+_TYPE_NAMES: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    Path: "a path as a string",
+}

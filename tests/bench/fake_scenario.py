@@ -1,8 +1,8 @@
-"""A scenario that does no work but has the shape of one."""
+"""A scenario that returns fixed figures without doing any work."""
 
 from pathlib import Path
 
-from tenor.bench.core import Contender, Result, measure
+from tenor.bench.measuring import Contender, Result, measure
 from tenor.bench.settings import BenchSettings
 from tenor.progress import Progress
 

@@ -1,4 +1,4 @@
-"""`tenor bench` over a scenario of the tests' own."""
+"""`tenor bench` with a scenario that belongs to the tests."""
 
 import importlib
 import json
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tenor.bench import scenarios
 from tenor.bench.settings import BenchSettings
-from tenor.cli.bench import bench
+from tenor.cli.commands.bench import bench
 from tenor.errors import UsageError
 
 
@@ -36,7 +36,7 @@ def test_json_and_file_are_the_same(app: typer.Typer, tmp_path: Path) -> None:
     ]
 
 
-def test_a_person_gets_a_table_and_the_machine(app: typer.Typer) -> None:
+def test_the_text_has_a_table_and_the_machine(app: typer.Typer) -> None:
     ran = CliRunner().invoke(app, ["scaling", "--workers", "1"])
     assert "samples_per_s" in ran.stdout and "workers-1" in ran.stdout and "cores" in ran.stdout
 
@@ -56,5 +56,5 @@ def test_every_scenario_can_be_run(name: str) -> None:
 
 def test_workers_are_numbers() -> None:
     assert BenchSettings(workers="1, 2,8").worker_counts() == (1, 2, 8)
-    with pytest.raises(UsageError, match="--workers"):
+    with pytest.raises(UsageError, match="workers"):
         BenchSettings(workers="").worker_counts()

@@ -1,11 +1,27 @@
-"""Every command explains itself, quickly: help with an example, JSON, completion, no heavy import."""
+"""The help of every command: headings, an example, 80 columns, completion, and no slow imports."""
 
+import dataclasses
 import re
+from typing import Any
 
 import pytest
+import typer
 from helpers.command import run_tenor
 
-from tenor.cli import COMMANDS
+from tenor.bench import registry, scenarios
+from tenor.cli import COMMANDS, build_app
+from tenor.settings import either
+from tenor.training.settings import (
+    ASYNC,
+    BALANCING,
+    DATA,
+    MODEL,
+    OPTIMISATION,
+    OUTPUT,
+    STOPPING,
+    WORKERS,
+    TrainSettings,
+)
 
 HEAVY = ("torch", "pyarrow", "matplotlib", "numba", "numpy", "h5py", "pandas")
 
@@ -23,6 +39,43 @@ def test_the_commands_are_listed_in_order() -> None:
     places = [re.search(rf"^\W+{name} ", words, re.MULTILINE) for name in COMMANDS]
     assert None not in places
     assert [place.start() for place in places if place] == sorted(place.start() for place in places if place)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_80_columns(name: str) -> None:
+    words = run_tenor(name, "--help", env={"COLUMNS": "80"}).ok().stdout
+    assert max(map(len, words.splitlines())) <= 80 and "…" not in words
+    group: Any = typer.main.get_command(build_app())
+    options = {flag for p in group.commands[name].params for flag in (*p.opts, *p.secondary_opts) if flag[:2] == "--"}
+    assert [flag for flag in options if not re.search(rf" {flag} ", words)] == []
+
+
+def test_the_options_of_train_stand_under_headings() -> None:
+    words = run_tenor("train", "--help", env={"COLUMNS": "80"}).ok().stdout
+    headings = {OUTPUT, DATA, MODEL, OPTIMISATION, WORKERS, ASYNC, BALANCING, STOPPING}
+    assert headings <= set(re.findall(r"^╭─ (.+?) ─", words, re.MULTILINE))
+    assert {field.metadata["group"] for field in dataclasses.fields(TrainSettings)} == headings
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "only"),
+    [
+        ("train", "staleness", "Only with --strategy async."),
+        ("train", "sync_every", "Only with --strategy local-sgd, diloco or hogwild."),
+        ("bench", "batch_sizes", f"Only for {either(registry.scenarios_with('batch_sizes'))}."),
+    ],
+)
+def test_an_option_says_where_alone_it_works(name: str, option: str, only: str) -> None:
+    group: Any = typer.main.get_command(build_app())
+    [parameter] = [p for p in group.commands[name].params if p.name == option]
+    assert parameter.help.endswith(f" {only}")
+
+
+def test_bench_lists_the_scenarios() -> None:
+    words = run_tenor("bench", "--help", env={"COLUMNS": "80"}).ok().stdout
+    lines = registry.describe_scenarios()
+    assert list(lines) == list(scenarios.SCENARIOS) and all(line.endswith(".") for line in lines.values())
+    assert all(f"- {name}: {line} " in " ".join(words.split()) for name, line in lines.items())
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

@@ -1,11 +1,11 @@
-"""Progress where there is no terminal."""
+"""Progress without a terminal, rates and tables."""
 
 from __future__ import annotations
 
 import pytest
 
 from tenor.cli import console
-from tenor.cli.console import Console, Lines, rate
+from tenor.cli.console import Console, Lines, rate, table
 
 
 def test_long_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +37,12 @@ def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_rate_is_short(speed: float, told: str) -> None:
     assert rate(speed, "B") == told
+
+
+def test_a_table_without_titles_has_no_head() -> None:
+    assert table(["", ""], [["accuracy", 0.875], ["rows", 1200]]) == "accuracy  0.875\nrows      1,200"
+
+
+def test_floats_have_as_many_decimals_as_asked() -> None:
+    shown = table(["", "model", "baseline"], [["accuracy", 1.0, 0.51239], ["AUC", None, 0.5]], decimals=4)
+    assert shown.splitlines()[2:] == ["accuracy  1.0000    0.5124", "AUC            –    0.5000"]

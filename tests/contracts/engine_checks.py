@@ -1,4 +1,4 @@
-"""What every engine must do; `python -m contracts.engine_checks NAME FOLDER` runs it in a process of its own."""
+"""What every engine must do; `python -m contracts.engine_checks NAME FOLDER` checks one engine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.corpora import make_reviews, write_csv, write_json_lines
-from preparation.test_prepare import hashes
+from helpers.corpora import make_reviews, write_bytes, write_csv, write_json_lines
+from preparation.job.test_prepare import hashes
 
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
 from tenor.engines.settings import EngineSettings
 from tenor.errors import CorpusError, Stopped, WorkerError
-from tenor.preparation.job import prepare
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 
 
 def check_engine(name: str, folder: Path) -> None:
     engine = make_engine(EngineSettings(name, workers=2))
     try:
-        for check in (_order, _nothing, _told_errors, _system_errors, _crashes):
+        for check in (_order, _nothing, _raised_errors, _system_errors, _crashes):
             check(engine)
         for number, check_in in enumerate((_heard_at_once, _error_at_once, _signal_at_once)):
             (folder / str(number)).mkdir()
@@ -49,10 +49,10 @@ def _nothing(engine: Engine) -> None:
     assert engine.run("contracts.stages:square", [], lambda result: None) == []
 
 
-def _told_errors(engine: Engine) -> None:
-    with pytest.raises(CorpusError, match=r"file\.csv: is bad; mend it") as raised:
+def _raised_errors(engine: Engine) -> None:
+    with pytest.raises(CorpusError, match=r"file\.csv: is bad; fix it") as raised:
         engine.run("contracts.stages:refuse", [{}, {}], lambda result: None)
-    assert raised.value.remedy == "mend it"
+    assert raised.value.remedy == "fix it"
 
 
 def _system_errors(engine: Engine) -> None:
@@ -63,13 +63,13 @@ def _system_errors(engine: Engine) -> None:
 
 def _crashes(engine: Engine) -> None:
     expected = ZeroDivisionError if engine.name == "local" and engine.workers == 1 else WorkerError
-    with pytest.raises(expected, match="a fault of ours"):
+    with pytest.raises(expected, match="a mistake in a stage"):
         engine.run("contracts.stages:crash", [{}, {}], lambda result: None)
-    _order(engine)  # it is still good for work
+    _order(engine)  # the engine still works
 
 
 def _heard_at_once(engine: Engine, folder: Path) -> None:
-    """The second task ends when the first one's result was heard."""
+    """The second task ends only after `done` was called with the first result."""
     (folder / "0").touch()
     tasks = [{"go": str(folder / name), "late": str(folder / "late")} for name in ("0", "1")]
     results = engine.run("contracts.stages:linger", tasks, lambda result: (folder / "1").touch())
@@ -98,7 +98,7 @@ def _signal_at_once(engine: Engine, folder: Path) -> None:
 
 @contextmanager
 def _left_at_once(engine: Engine, folder: Path) -> Iterator[list[dict[str, Any]]]:
-    """Four tasks of half a minute: the engine leaves long before they would be done, and they leave with it."""
+    """Four tasks of half a minute: `run` ends long before they are done, and they end with it."""
     paths = {"go": str(folder / "go"), "late": str(folder / "late")}
     began = time.monotonic()
     yield [{"number": number, **paths} for number in range(4)]
@@ -117,14 +117,21 @@ def _lost_workers(engine: Engine, folder: Path) -> None:
 
 
 def _same_bytes(name: str, folder: Path) -> None:
-    """Prepared here as with one local worker; an engine that is already up is used again."""
+    """Data prepared on the engine has the same bytes as data prepared by one local worker."""
     reviews = make_reviews(400)
     files = [write_json_lines(folder / "a.jsonl", reviews[:150]), write_csv(folder / "b.csv.gz", reviews[150:])]
     prepare(files, folder / "one", PrepareSettings(workers=1))
     result = prepare(files, folder / "other", PrepareSettings(workers=2, engine=name))
     assert result.engine == name
     assert hashes(folder / "one") == hashes(folder / "other")
-    assert sorted(path.name for path in folder.iterdir()) == ["a.jsonl", "b.csv.gz", "one", "other"]
+    unlabelled = "".join(f"{text}\n" for text in ("text", *(review.text for review in make_reviews(500)[350:])))
+    files.append(write_bytes(folder / "c.csv", unlabelled.encode()))
+    prepare(files, folder / "one more", PrepareSettings(workers=1, unlabelled=True))
+    result = prepare(files, folder / "other more", PrepareSettings(workers=2, engine=name, unlabelled=True))
+    assert (result.duplicates, result.splits["unlabelled"]["rows"]) == (50, 100)
+    assert hashes(folder / "one more") == hashes(folder / "other more")
+    made = ["a.jsonl", "b.csv.gz", "c.csv", "one", "one more", "other", "other more"]
+    assert sorted(path.name for path in folder.iterdir()) == made
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def square(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse(task: dict[str, Any]) -> dict[str, Any]:
-    raise CorpusError("is bad", where="file.csv", remedy="mend it")
+    raise CorpusError("is bad", where="file.csv", remedy="fix it")
 
 
 def no_space(task: dict[str, Any]) -> dict[str, Any]:
@@ -24,11 +24,11 @@ def no_space(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def crash(task: dict[str, Any]) -> dict[str, Any]:
-    raise ZeroDivisionError("a fault of ours")
+    raise ZeroDivisionError("a mistake in a stage")
 
 
 def die_often(task: dict[str, Any]) -> dict[str, Any]:
-    """Kill the worker that runs it, `deaths` times in all, then answer."""
+    """Kill the worker that runs the task, `deaths` times in total, then return a result."""
     folder = Path(task["folder"])
     if len(list(folder.iterdir())) < task["deaths"]:
         (folder / str(len(list(folder.iterdir())))).touch()
@@ -37,7 +37,7 @@ def die_often(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def linger(task: dict[str, Any]) -> dict[str, Any]:
-    """Wait for the file `go`, half a minute at most, and leave the file `late`."""
+    """Wait for the file `go`, at most half a minute, and then make the file `late`."""
     until = time.monotonic() + 30
     while not Path(task["go"]).exists() and time.monotonic() < until:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""One contract that every strategy passes, on the points."""
+"""One set of checks that every strategy passes, on the points task."""
 
 from __future__ import annotations
 
@@ -16,42 +16,47 @@ from helpers.strategies import POINTS, SHORT, train_rank
 from helpers.training import events
 from helpers.workers import spawn_workers
 
-from tenor.training.spirals import bayes_accuracy
-from tenor.training.strategies import STRATEGIES
+from tenor.training.tasks.spirals import bayes_accuracy
+from tenor.training.traits import STRATEGIES
 
+pytestmark = pytest.mark.serial
 TOGETHER = [name for name in STRATEGIES if name != "single"]
 SYNCHRONOUS = {"async in step": {"staleness": "0"}}
-COMPRESSED = {  # allreduce's variants; error feedback is made for plain SGD, with Adam it learns later
+COMPRESSED = {  # variants of allreduce; error feedback suits plain SGD and is slower with Adam
     "top-k": {"compress": "top-k", "top_k": 0.1, "optimizer": "sgd", "lr": 0.2},
     "bf16": {"compress": "bf16"},
 }
 RANKS = {"hybrid": 4, "async": 3}  # others: 2
 HEAVY = {"model-parallel": pytest.mark.soak}  # hybrid is the same with two rows
-LOCK_FREE = ["hogwild", "async"]  # updates meet in no fixed order: figures repeat to 0.1 in accuracy after so few steps
+LOCK_FREE = ["hogwild", "async"]  # updates have no fixed order: after so few steps, accuracies repeat to 0.1
 OVER_MPI = " over mpi"
+MANY = " with 5 ranks"
 TIMEOUT = 150
 OUTCOMES = [
     *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
     *(pytest.param(name, marks=pytest.mark.soak) for name in (*COMPRESSED, *SYNCHRONOUS)),
     *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
+    *(pytest.param(f"{name}{OVER_MPI}{MANY}", marks=(needs_mpi, pytest.mark.soak)) for name in ("async", "allreduce")),
 ]
 
 
 @pytest.fixture(scope="module", params=OUTCOMES)
 def outcome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What two ranks came to; of the hybrid strategy two pairs; with a server three, over MPI five."""
+    """The results of two ranks; of four with `hybrid`, three with a server, and three or five over MPI."""
     folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    name, changes = request.param.removesuffix(OVER_MPI), {}
+    called = request.param.removesuffix(MANY).removesuffix(OVER_MPI)
+    name, changes = called, {}
     if name in COMPRESSED:
         name, changes = "allreduce", COMPRESSED[name]
     elif name in SYNCHRONOUS:
         name, changes = "async", SYNCHRONOUS[name]
     call = {"strategy": name, "folder": str(folder), "changes": changes}
-    if request.param.endswith(OVER_MPI):
-        ranks = spawn_ranks(5, "helpers.strategies:run_contract", TIMEOUT, **call)
+    if OVER_MPI in request.param:
+        num_ranks = 5 if request.param.endswith(MANY) else 3
+        ranks = spawn_ranks(num_ranks, "helpers.strategies:run_contract", TIMEOUT, **call)
     else:
         ranks = spawn_workers(RANKS.get(name, 2), "helpers.strategies:run_contract", TIMEOUT, **call)
-    return {"strategy": request.param.removesuffix(OVER_MPI), "folder": folder, "ranks": ranks}
+    return {"strategy": called, "folder": folder, "ranks": ranks}
 
 
 def same(outcome: dict[str, Any], one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -60,7 +65,7 @@ def same(outcome: dict[str, Any], one: dict[str, Any], other: dict[str, Any]) ->
     return bool(one["weights_sha256"] == other["weights_sha256"])
 
 
-def test_it_comes_near_the_best(outcome: dict[str, Any]) -> None:
+def test_accuracy_is_near_the_best_possible(outcome: dict[str, Any]) -> None:
     assert outcome["ranks"][0]["whole"]["test"]["accuracy"] > bayes_accuracy() - 0.025
 
 
@@ -113,11 +118,11 @@ def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None
     assert result["workers"] == 1
     assert result["bytes_sent"] == 0
     assert result["test"]["accuracy"] > bayes_accuracy() - 0.03
-    if strategy != "diloco":  # its outer momentum is there for one worker as well
+    if strategy != "diloco":  # its outer momentum also acts with one worker
         assert result["weights_sha256"] == alone
 
 
-KILLED = [  # async replaces: tests/faults
+KILLED = [  # `async` replaces killed workers: tests/faults
     *("allreduce", "hogwild", "hybrid"),
     *(pytest.param(name, marks=pytest.mark.soak) for name in ("local-sgd", "diloco", "model-parallel")),
 ]

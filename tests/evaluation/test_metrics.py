@@ -116,7 +116,7 @@ def test_merging_in_any_order_and_split_gives_the_same_bits(rows, num_workers, r
     ]
     merged = Scores()
     for part in parts:
-        merged.merge(part)
+        merged.add(*part.arrays())
     assert measure(merged, BINARY) == whole
 
 
@@ -183,4 +183,4 @@ def test_scores_that_do_not_fit_are_refused(probabilities: list[float], labels: 
 def test_scores_of_different_widths_do_not_merge() -> None:
     scores = scored([0.5], [0])
     with pytest.raises(UsageError, match="cannot be merged"):
-        scores.merge(scored([[0.2, 0.3, 0.5]], [2]))
+        scores.add([[0.2, 0.3, 0.5]], [2])

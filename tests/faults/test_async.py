@@ -1,4 +1,4 @@
-"""A parameter server under kills, signals and slow workers: every gradient applied once, and nobody held up."""
+"""A parameter server under kills, signals and slow workers applies every gradient once and never stalls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import json
 import random
 import signal
+import socket
+import struct
 import subprocess
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +23,7 @@ from helpers.mpi import MPI_VARIABLES, mpirun, needs_mpi
 from helpers.processes import finish, python, running
 from helpers.training import events
 
+pytestmark = pytest.mark.serial
 BATCHES = 118  # of 256 points
 
 
@@ -32,10 +36,10 @@ def training(
 
 
 def team_of(process: subprocess.Popen[bytes], variable: str = "TENOR_RANK") -> dict[int, psutil.Process]:
-    """By rank: 0 is the server."""
+    """Return the processes by rank; rank 0 is the parameter server."""
     found = {}
     for child in psutil.Process(process.pid).children():
-        with contextlib.suppress(psutil.Error, KeyError):  # one that is dying, or not yet what it will be
+        with contextlib.suppress(psutil.Error, KeyError):  # a process that is ending, or has not set its variable yet
             found[int(child.environ()[variable])] = child
     return found
 
@@ -48,7 +52,7 @@ def wait_for(condition: Callable[[], bool], timeout: float = 60) -> None:
 
 
 def tail(run: Path) -> list[dict[str, Any]]:
-    """The last steps of a run that goes on; a line may be cut short."""
+    """Return the last steps of a run that is still going; its last line may be incomplete."""
     with contextlib.suppress(OSError):
         with (run / "metrics.jsonl").open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 8192))
@@ -62,7 +66,7 @@ def has_worked(run: Path, worker: int) -> bool:
 
 
 def kill_workers(process: subprocess.Popen[bytes], run: Path, kills: int) -> None:
-    """Kill a worker again and again; each time wait until its successor has pushed something that was applied."""
+    """Kill random workers; after each kill, wait until the server has applied a gradient of the replacement."""
     rng = random.Random(3)
     wait_for(lambda: has_worked(run, 0) and has_worked(run, 1))
     for _ in range(kills):
@@ -78,7 +82,7 @@ def kill_workers(process: subprocess.Popen[bytes], run: Path, kills: int) -> Non
 
 
 def check_ledger(run: Path) -> None:
-    """Every batch of every finished epoch once, none twice; every push once."""
+    """Check that every batch of every finished epoch was applied exactly once, and every push at most once."""
     seen = events(run)
     applied = Counter((event["epoch"], *lease[2:]) for event in seen for lease in event["leases"])
     assert set(applied.values()) == {1}
@@ -91,7 +95,7 @@ def check_ledger(run: Path) -> None:
 
 
 def end_by_resuming(run: Path) -> dict[str, Any]:
-    """Some steps more, beyond the end of the epoch that was under way."""
+    """Resume the run for some more steps, beyond the end of the epoch in progress."""
     log = run / "metrics.jsonl"
     log.write_bytes(log.read_bytes().rpartition(b"\n")[0] + b"\n")  # a kill may have cut a line short
     steps = (events(run)[-1]["step"] // BATCHES + 2) * BATCHES
@@ -176,8 +180,10 @@ def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_worker_slowed_tenfold_leaves_the_others_their_speed(tmp_path: Path) -> None:
-    """Three workers, who sleep most of the time so that few cores do for them: all alike, then one ten times slower.
-    What the other two do is two thirds of what the three did."""
+    """Two fast workers beside a slow one keep two thirds of the rate of three fast workers.
+
+    The workers sleep most of the time, so that two cores are enough for three of them.
+    """
     rates = {}
     for name, slowdown in (("alike", "0:20,1:20,2:20"), ("one slow", "0:20,1:20,2:200")):
         options = ("--staleness", "4", "--epochs", "5", "--slowdown", slowdown)
@@ -186,3 +192,48 @@ def test_a_worker_slowed_tenfold_leaves_the_others_their_speed(tmp_path: Path) -
         assert max(event["staleness"] for event in events(tmp_path / name)) <= 4
         check_ledger(tmp_path / name)
     assert rates["one slow"] >= 0.85 * 2 / 3 * rates["alike"], rates
+
+
+def attack(port: int, until: threading.Event) -> None:
+    """Do what a local user without the token can do: send malformed messages and open connections that stay silent."""
+    shape = json.dumps({"kind": "push", "values": {}, "arrays": [["<f4", [10**30]]]}).encode()
+    surrogate = b'{"kind":"hello","values":{"worker":0,"token":"\\ud800"},"arrays":[]}'
+    heads = [shape, b"[" * 4000, surrogate, b"{}", b""]
+    silent: list[socket.socket] = []
+    with contextlib.ExitStack() as opened:
+        while not until.is_set():
+            for head in heads:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as connection:
+                    connection.sendall(struct.pack("!4sIQ", b"tnr1", len(head), 0) + head)
+            if len(silent) < 150:
+                with contextlib.suppress(OSError):
+                    silent.append(opened.enter_context(socket.create_connection(("127.0.0.1", port), 5)))
+                    silent[-1].sendall(b"t")
+            time.sleep(0.01)
+
+
+def listening_port(process: subprocess.Popen[bytes]) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        server = team_of(process).get(0)
+        for found in server.net_connections("tcp") if server else ():
+            if found.status == psutil.CONN_LISTEN:
+                return int(found.laddr.port)
+    return None
+
+
+def test_a_stranger_without_the_token_changes_nothing(tmp_path: Path) -> None:
+    over = threading.Event()
+    with training(tmp_path / "run", "--epochs", "3") as process:
+        wait_for(lambda: listening_port(process) is not None)
+        port = listening_port(process)
+        assert port is not None
+        stranger = threading.Thread(target=attack, args=(port, over))
+        stranger.start()  # before the workers have connected
+        try:
+            result = finish(process)
+        finally:
+            over.set()
+            stranger.join()
+    assert (result["epochs"], result["replaced"], result["steps"]) == (3, 0, 3 * BATCHES)
+    assert result["test"]["accuracy"] > 0.8
+    check_ledger(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Every hostile file: rows read = kept + duplicates + dropped + rejected with its reasons, or a clear failure."""
+"""Every hostile file gives rows read = kept + duplicates + dropped + rejected, or a clear failure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 from faults.hostile import CASES, GOOD, Case
 from helpers.command import run_tenor
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tenor.corpus import pieces
 from tenor.corpus.columns import Wanted
 from tenor.corpus.sources import find_sources
 from tenor.errors import CorpusError
-from tenor.preparation.job import prepare
+from tenor.preparation.job.accounting import passing_share
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 
 SETTINGS = PrepareSettings(workers=1, max_rejects=1.0)
@@ -33,9 +36,9 @@ def test_every_row_is_accounted_for(tmp_path: Path, case: Case) -> None:
     result = prepare([path], tmp_path / "out", SETTINGS)
     assert result.rejected == case.rejected
     assert result.rows_kept == len(GOOD) + case.more
-    assert result.dropped == {"neutral": case.dropped}
+    assert result.dropped == {"neutral": case.dropped, **({"empty": case.empty} if case.empty else {})}
     refused = sum(result.rejected.values())
-    assert result.rows_read == result.rows_kept + result.duplicates + case.dropped + refused
+    assert result.rows_read == result.rows_kept + result.duplicates + case.dropped + case.empty + refused
     listed = [json.loads(line) for line in (tmp_path / "out" / "rejects.jsonl").read_text().splitlines()]
     assert sorted(row["reason"] for row in listed) == sorted(r for r, n in case.rejected.items() for _ in range(n))
     assert all(row["file"] == str(path) and row["line"] > 0 for row in listed)
@@ -79,6 +82,17 @@ def test_a_file_name_that_is_not_utf8(tmp_path: Path, workers: int) -> None:
 
 def test_too_many_rejects_fail_and_name_the_first(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(CASES["not json"].data)
-    with pytest.raises(CorpusError, match=r"1 of 31 rows .* line 31"):
+    with pytest.raises(CorpusError, match=r"1 of 31 rows .* line 31.* with max_rejects 0\.033$"):
         prepare([tmp_path / "r.jsonl"], tmp_path / "out", PrepareSettings(workers=1))
     assert not (tmp_path / "out").exists()
+
+
+@given(st.integers(1, 10**9), st.integers(1, 10**9))
+def test_the_share_that_is_named_passes_and_is_no_larger_than_needed(rejected: int, more: int) -> None:
+    read = rejected + more
+    share = float(passing_share(rejected, read))
+    assert rejected <= share * read and share <= min(1.0, 1.1 * rejected / read + 1e-9)
+
+
+def test_shares_that_floating_point_would_get_wrong() -> None:
+    assert [passing_share(29, 100), passing_share(32, 800), passing_share(5, 5)] == ["0.3", "0.04", "1"]

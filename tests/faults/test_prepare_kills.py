@@ -1,4 +1,4 @@
-"""Killed at any moment, a job leaves nothing half-made under a final name, and the same command finishes it."""
+"""A job killed at any moment leaves no incomplete result, and the same command finishes the job."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import psutil
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
 from helpers.processes import child_environment, kill_group, python
-from preparation.test_prepare import hashes
+from preparation.job.test_prepare import hashes
 
-from tenor.corpus.generation import GenerateSettings
-from tenor.corpus.synthetic import generate
+from tenor.corpus.synthetic.generate import generate
+from tenor.corpus.synthetic.settings import GenerateSettings
 from tenor.errors import Stopped, UsageError
-from tenor.preparation import mapping
-from tenor.preparation.job import prepare
+from tenor.preparation.job import mapping
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Silent
 from tenor.store.verify import verify_data
@@ -112,7 +112,7 @@ def test_workers_killed_from_the_start_on(
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Enough for seconds of work: 40 files of 12 MB."""
+    """40 files of 12 MB, enough for some seconds of work."""
     folder = tmp_path_factory.mktemp("large")
     for number in range(40):
         generate(folder / f"{number}.jsonl", GenerateSettings(rows=25_000, seed=number))
@@ -135,7 +135,7 @@ def test_workers_killed_while_they_work(large: list[Path], tmp_path: Path, engin
 
 
 def _kill_workers(process: subprocess.Popen[bytes], engine: str, rng: random.Random, pause: tuple[float, float]) -> int:
-    """Kill one worker after another, five at most, until the job has ended; how many."""
+    """Kill up to five workers, one after another, until the job ends; return how many were killed."""
     killed = 0
     while process.poll() is None and killed < 5:
         time.sleep(rng.uniform(*pause))
@@ -147,7 +147,7 @@ def _kill_workers(process: subprocess.Popen[bytes], engine: str, rng: random.Ran
 
 
 def _workers(pid: int, name: str) -> list[int]:
-    """The processes of that name; not those that others of it come from, as Spark's do."""
+    """The processes of that name, without their parents of the same name, which Spark has."""
     parents = {}
     for child in psutil.Process(pid).children(recursive=True) if psutil.pid_exists(pid) else []:
         with contextlib.suppress(psutil.Error):
@@ -157,7 +157,7 @@ def _workers(pid: int, name: str) -> list[int]:
 
 
 class _StopAfter(Silent):
-    """A progress that stops the job after so many finished tasks."""
+    """Progress that stops the job after a number of finished tasks."""
 
     def __init__(self, tasks: int) -> None:
         self.left = tasks
@@ -169,7 +169,7 @@ class _StopAfter(Silent):
 
 
 @pytest.mark.parametrize("tasks", [0, 3, FILES, FILES + 1, 2 * FILES + 1, 3 * FILES + 3])
-def test_finished_parts_are_not_done_again(
+def test_finished_tasks_are_not_run_again(
     corpus: list[Path], expected: dict[str, str], tmp_path: Path, tasks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = PrepareSettings(workers=1)
@@ -200,7 +200,7 @@ def test_the_result_may_lie_among_the_input(tmp_path: Path, monkeypatch: pytest.
 
 @contextlib.contextmanager
 def _small_files(limit: int) -> Iterator[None]:
-    """No file may grow past the limit: what a full disk does, at a chosen place."""
+    """Let writing fail when a file grows past the limit, as on a full disk."""
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
     try:
@@ -209,7 +209,7 @@ def _small_files(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
 
-@pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # of a file: each ends another stage
+@pytest.mark.parametrize("limit", [40, 1 << 10, 1 << 17, 1 << 18])  # bytes of a file; each limit stops another stage
 def test_a_full_disk(corpus: list[Path], expected: dict[str, str], tmp_path: Path, limit: int) -> None:
     with _small_files(limit), pytest.raises(OSError, match="too large") as raised:
         prepare(corpus, tmp_path / "out", PrepareSettings(workers=1))

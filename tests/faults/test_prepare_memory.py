@@ -1,4 +1,4 @@
-"""Memory stays bounded: a line of gigabytes, a corpus of gigabytes."""
+"""Memory stays bounded for a line of gigabytes and for a corpus of gigabytes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import psutil
 import pytest
 from helpers.processes import child_environment, python
 
-from tenor.corpus.generation import GenerateSettings
-from tenor.corpus.synthetic import generate
+from tenor.corpus.synthetic.generate import generate
+from tenor.corpus.synthetic.settings import GenerateSettings
 
 LIMIT = 1 << 30
 
@@ -28,7 +28,7 @@ def _anonymous(pid: int) -> int:
 
 
 def _peak(*args: str) -> tuple[int, dict[str, object], float]:
-    """(most anonymous memory of any process of the job, its result, the processor seconds it took)."""
+    """(peak anonymous memory of any process of the job, its result, its processor seconds)."""
     process = subprocess.Popen(
         python("-m", "tenor", "prepare", *args, "--json"), env=child_environment(), stdout=subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""A worker that is stopped by SIGSTOP: named at once, lost after the time-out, and gone for good."""
+"""A worker that SIGSTOP stops is named at once, counts as lost after the time-out, and is killed."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from helpers.training import events
 
 import tenor
 
+pytestmark = pytest.mark.serial
 SMALL = "--hidden 32 --embedding-dim 8 --batch-size 64 --epochs 40 --checkpoint-steps 5 --dropout 0 --threads 1"
 
 
@@ -41,7 +42,7 @@ def training(data: Path, out: Path, options: str) -> Iterator[subprocess.Popen[s
 
 
 def stop(process: subprocess.Popen[str], run: Path, rank: int, after_steps: int) -> psutil.Process:
-    """Stop the worker of that rank once the run has made so many steps."""
+    """Stop the worker with this rank once the run has made `after_steps` steps."""
     until = time.monotonic() + 60
     while not (run / "metrics.jsonl").exists() or len(events(run)) < after_steps:
         assert time.monotonic() < until and process.poll() is None, "the run never got so far"
@@ -122,4 +123,4 @@ def test_a_worker_that_goes_on_in_time_is_no_loss(data: Path, tmp_path: Path) ->
     assert process.returncode == 0, stderr
     assert len(events(run)) == 400 == json.loads(stdout)["steps"]
     assert len(stderr.splitlines()) == 2  # with --json nothing but warnings is said
-    assert "warning: worker 1 is stopped" in stderr and "warning: worker 1 goes on" in stderr
+    assert "warning: worker 1 is stopped" in stderr and "warning: worker 1 continues" in stderr

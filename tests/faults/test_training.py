@@ -20,6 +20,7 @@ from helpers.processes import finish, python, running
 
 import tenor
 
+pytestmark = pytest.mark.serial
 OPTIONS = ("--hidden", "8", "--embedding-dim", "8", "--batch-size", "16", "--epochs", "4", "--checkpoint-steps", "7")
 
 
@@ -33,7 +34,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The hash of the weights of a run that nobody disturbed."""
+    """Return the hash of the weights of an undisturbed run."""
     with training(data, tmp_path_factory.mktemp("undisturbed") / "run") as process:
         return str(finish(process)["weights_sha256"])
 
@@ -58,7 +59,7 @@ def wait_for(condition: Callable[[], bool], timeout: float = 60, pause: float = 
 
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """In order of rank."""
+    """Return the worker processes in order of rank."""
     children = psutil.Process(process.pid).children()
     return sorted(children, key=lambda child: int(child.environ()["TENOR_RANK"]))
 
@@ -82,7 +83,7 @@ def test_a_signal_saves_and_resume_goes_on_to_the_same_bits(
 
 
 def test_the_worker_that_could_not_save_has_the_last_word(data: Path, tmp_path: Path) -> None:
-    """The others do not know, and may be gone sooner."""
+    """The other workers do not know that saving failed, and may end earlier."""
     run = tmp_path / "run"
     with training(data, run, "--checkpoint-steps", "1000") as process:
         wait_for(lambda: steps_done(run) >= 5)
@@ -111,17 +112,17 @@ def test_a_killed_worker_is_named_and_the_others_stop(data: Path, tmp_path: Path
 
 
 def kill_again_and_again(data: Path, run: Path, kills: int, *options: str) -> dict[str, object]:
-    """Kill a random rank at random moments, every third time while a checkpoint is being saved."""
+    """Kill a random rank at random moments; every third kill hits while a checkpoint is being saved."""
     rng = random.Random(5)
     restarts = ("--max-restarts", str(kills + 5), "--checkpoint-steps", "3")
     with training(data, run, *restarts, *options) as process:
         for kill in range(kills):
             reached = steps_done(run)
             wait_for(lambda r=reached: steps_done(run) != r and len(workers_of(process)) == 2)
-            if kill % 3 == 2:  # such a file is there for milliseconds
+            if kill % 3 == 2:  # the temporary file exists for milliseconds
                 wait_for(lambda: any((run / "checkpoints").glob(".*.tmp")), pause=0.0005)
             else:
-                time.sleep(0.2 * rng.random())  # a fast machine trains all of it in little more than a second
+                time.sleep(0.2 * rng.random())  # short, because a fast machine finishes the run in about a second
             with contextlib.suppress(psutil.Error, IndexError):
                 workers_of(process)[rng.randrange(2)].kill()
             time.sleep(0.3)
@@ -185,7 +186,7 @@ def test_a_damaged_checkpoint_is_passed_over(data: Path, tmp_path: Path, undistu
 def test_a_full_disk_keeps_what_was_saved(data: Path, tmp_path: Path, undisturbed: str) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=False).returncode:
         pytest.skip("no tmpfs can be mounted here")
     try:
         run = disk / "run"

@@ -1,1 +1,1 @@
-"""What tests lean on: real worker processes, the command line, small corpora, leak checks."""
+"""Shared test tools: real worker processes, the command line, small corpora, leak checks."""

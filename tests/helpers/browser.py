@@ -1,4 +1,4 @@
-"""Headless Chromium on a local file: the drawn document, and every request the page made."""
+"""Open a local file in headless Chromium; return the rendered document and every request of the page."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FLAGS = (
     "--disable-crash-reporter",
     "--disable-dev-shm-usage",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # not even the browser's own business leaves the machine
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # the browser's own requests stay on this machine too
 )
 
 
 def browse(page: Path, width: int = 1280, timeout: float = 90.0) -> tuple[str, list[str]]:
-    """Open `page`: the document after its scripts ran, and the URLs it asked for."""
-    # A short path: the browser puts a socket there, and socket paths are limited to about 100 characters.
+    """Open `page`; return the document after its scripts ran, and the URLs that the page requested."""
+    # A short path, because the browser creates a socket there and socket paths are limited to about 100 characters.
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as home:
         log = Path(home) / "net.json"
         own = [f"--user-data-dir={home}", f"--log-net-log={log}", f"--window-size={width},900", "--dump-dom"]
@@ -58,7 +58,7 @@ def _run(options: list[str], home: str, timeout: float) -> str:
 
 
 def _requests(log: Path) -> list[str]:
-    """URLs asked for by a page; the browser's own requests have no origin as their initiator."""
+    """Return the URLs that the page requested; the browser's own requests have no origin as their initiator."""
     record: dict[str, Any] = json.loads(log.read_text("utf-8"))
     start = record["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
     jobs = [

@@ -1,4 +1,4 @@
-"""Run the command line as a person would: a real process, its exit code and what it printed."""
+"""Run the `tenor` command in a real process and return its exit code and output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from helpers.processes import child_environment, kill_group, python
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A command that has run."""
+    """The exit code and output of a finished command."""
 
     args: tuple[str, ...]
     code: int
@@ -23,21 +23,24 @@ class Finished:
 
     @property
     def json(self) -> Any:
-        """Standard output as the one JSON object that `--json` promises."""
+        """Standard output, parsed as the single JSON object that `--json` promises."""
         return json.loads(self.stdout)
 
     def ok(self) -> Finished:
-        """Itself, or a failure that shows what the command said."""
+        """Return `self` if the exit code is 0; otherwise fail with the command's output."""
         assert self.code == 0, f"tenor {' '.join(self.args)} gave {self.code}:\n{self.stderr}\n{self.stdout}"
         return self
 
     def failed(self, code: int = 1) -> str:
-        """The one error line of a command that must fail with `code`: no traceback, nothing on standard output."""
+        """Return the only error line of a command that must fail with `code`.
+
+        A traceback, anything on standard output, or more than one error line fails the test.
+        """
         assert self.code == code, f"tenor {' '.join(self.args)} gave {self.code}, not {code}:\n{self.stderr}"
         assert "Traceback" not in self.stderr
         assert self.stdout == ""
         lines = [line for line in self.stderr.splitlines() if line.startswith("tenor: ")]
-        assert len(lines) == 1, f"not one error line but {len(lines)}:\n{self.stderr}"
+        assert len(lines) == 1, f"expected one error line, found {len(lines)}:\n{self.stderr}"
         return lines[0]
 
 
@@ -49,7 +52,7 @@ def run_tenor(
     cwd: Path | None = None,
     python_options: tuple[str, ...] = (),
 ) -> Finished:
-    """Run `python -m tenor ARGS` to its end; past `timeout` it and all it started are killed."""
+    """Run `python -m tenor ARGS` to its end; after `timeout` seconds, kill the command and everything it started."""
     words = tuple(os.fspath(arg) for arg in args)
     process = subprocess.Popen(
         python(*python_options, "-m", "tenor", *words),

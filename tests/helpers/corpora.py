@@ -1,4 +1,4 @@
-"""Small review corpora with a signal that a model must find, in every raw format; `.gz` at the end compresses."""
+"""Small review corpora with a learnable signal, in every raw format; a name that ends in `.gz` is compressed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Review(NamedTuple):
 
 
 def make_reviews(rows: int, seed: int = 0, *, negative_share: float = 0.5, words: int = 20) -> list[Review]:
-    """Distinct reviews: 1 or 2 stars hold three of the bad words among plain ones, 4 or 5 stars three good ones."""
+    """Make distinct reviews of plain words, with three bad words for 1 or 2 stars and three good ones for 4 or 5."""
     rng = random.Random(seed)
     reviews = []
     for number in range(rows):
@@ -59,13 +59,13 @@ def write_tsv(path: Path, reviews: Sequence[Review], text: str = "text", label: 
 
 
 def write_fasttext(path: Path, reviews: Sequence[Review]) -> Path:
-    """`__label__1` for 1 and 2 stars, `__label__2` for 4 and 5, as the public review sets have it."""
+    """Write `__label__1` for 1 and 2 stars and `__label__2` for 4 and 5, like the public review data sets."""
     rows = (f"__label__{1 if review.rating < 3 else 2} {review.text}\n" for review in reviews)
     return write_bytes(path, "".join(rows).encode())
 
 
 def write_bytes(path: Path, data: bytes) -> Path:
-    """`data` under `path`, compressed when the name ends in `.gz`, the same bytes each time."""
+    """Write `data` to `path`, compressed if the name ends in `.gz`; the same data always gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path

@@ -1,4 +1,4 @@
-"""Two hosts on this one: network namespaces joined by a cable. Nothing leaves them."""
+"""Two simulated hosts: network namespaces joined by a virtual cable, without access to any other network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Host:
     address: str
 
     def command(self, *words: str) -> list[str]:
-        """A command that runs on it."""
+        """Return the command line that runs `words` on this host."""
         return ["ip", "netns", "exec", self.name, *words]
 
 
@@ -48,8 +48,8 @@ def _ip(*words: str) -> None:
 
 def _why_not() -> str:
     if os.geteuid() != 0:
-        return "network namespaces can only be made by root"
+        return "only root can create network namespaces"
     return "" if shutil.which("ip") else "iproute2 is not installed"
 
 
-needs_hosts = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "can be made")
+needs_hosts = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "available")

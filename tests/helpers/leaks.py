@@ -1,4 +1,4 @@
-"""What a test may leave behind: nothing. Snapshots before and after, compared by name."""
+"""Find what a test leaves behind by comparing snapshots taken before and after it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from pathlib import Path
 
 import psutil
 
-# Kept by libraries for the life of the process, by design.
+# Libraries keep these for the life of the process, by design.
 _LASTING_THREADS = ("fsspecIO", "pydevd")
 _LASTING_PROCESSES = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 _LASTING_VARIABLES = ("PYTEST_CURRENT_TEST", "COLUMNS", "LINES", "TORCHINDUCTOR_CACHE_DIR")
 _LASTING_FILES = ("__pycache__", "torchinductor_")
 _FDS = Path("/proc/self/fd")
-# Devices and event counters are the libraries' own, as are the resources they ship (matplotlib keeps fonts open).
-_LASTING_HANDLES = ("/dev/", "/proc/", "/sys/", "anon_inode:", *(sysconfig.get_path(n) for n in ("purelib", "platlib")))
+# Libraries open devices, event counters and files of their own packages (matplotlib keeps fonts open).
+_PACKAGES = (str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib"))
+_LASTING_HANDLES = ("/dev/", "/proc/", "/sys/", "anon_inode:", *_PACKAGES)
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The state of this process that outlives a test."""
+    """The state of this process that a test must leave unchanged."""
 
     processes: frozenset[int]
     threads: frozenset[int]
@@ -48,7 +49,7 @@ class Snapshot:
         )
 
     def leaks(self, patience: float = 2.0) -> list[str]:
-        """What is there now and was not then; things just ending get `patience` seconds to do so."""
+        """List what appeared since the snapshot; processes and threads get `patience` seconds to end."""
         until = time.monotonic() + patience
         while (found := self._compare()) and time.monotonic() < until:
             gc.collect()
@@ -66,7 +67,7 @@ class Snapshot:
         return found + ([f"working directory {now.folder}"] if now.folder != self.folder else [])
 
     def restore(self) -> None:
-        """Put back what can be, so that one leaking test does not fail the next."""
+        """Undo what can be undone, so that a leaking test does not fail the next one."""
         for pid in set(_processes()) - self.processes:
             with contextlib.suppress(psutil.Error):
                 psutil.Process(pid).kill()
@@ -94,7 +95,7 @@ def _threads() -> dict[int | None, str]:
 
 
 def _handles() -> list[str]:
-    """Files, sockets and pipes behind the descriptors, but for what libraries keep by design."""
+    """Return the files, sockets and pipes that are open, except those that libraries keep open by design."""
     targets = []
     for descriptor in _FDS.iterdir() if _FDS.is_dir() else []:
         with contextlib.suppress(OSError):
@@ -103,6 +104,6 @@ def _handles() -> list[str]:
 
 
 def _files() -> list[str]:
-    """Names in the working directory and in the temporary one."""
+    """Return the paths in the working directory and in the temporary folder."""
     places = {Path.cwd(), Path(tempfile.gettempdir())}
     return [str(path) for p in places if p.is_dir() for path in p.iterdir() if not path.name.startswith(_LASTING_FILES)]

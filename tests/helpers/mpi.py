@@ -1,4 +1,4 @@
-"""Processes that mpirun starts: what Open MPI needs to be told here, and a call in every rank."""
+"""Call a function in processes that mpirun starts, with the variables that Open MPI needs on a test machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from helpers.processes import child_environment, python
 
 MPIRUN = Path(sys.executable).with_name("mpirun")
-# Open MPI refuses root and more processes than cores unless told; shared memory alone keeps it off the network
+# By default Open MPI refuses to run as root or with more processes than cores; shared memory keeps it off the network
 MPI_VARIABLES = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -34,7 +34,7 @@ def mpirun(num_ranks: int, *command: str) -> list[str]:
 
 
 def spawn_ranks(num_ranks: int, target: str, timeout: float, **arguments: Any) -> list[Any]:
-    """As `spawn_workers`, but started by mpirun: the return values of `target` in order of rank."""
+    """Call `target` in every rank that mpirun starts; return the values in order of rank, like `spawn_workers`."""
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
         call = (target, json.dumps(arguments), f"{folder}/{{rank}}.json")
         process = subprocess.Popen(

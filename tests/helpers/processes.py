@@ -18,7 +18,7 @@ SOURCE = TESTS.parent / "src"
 
 
 def child_environment(**changes: str) -> dict[str, str]:
-    """The environment of a child that finds `tenor` and the tests' helpers, installed or not; plain output."""
+    """Return the environment of a child that can import `tenor` and the test helpers and prints plain text."""
     path = [str(SOURCE), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PYTHONPATH": os.pathsep.join(path)}
     return {**os.environ, **plain, **changes}
@@ -34,7 +34,7 @@ def describe_exit(code: int) -> str:
 
 
 def kill_group(process: subprocess.Popen[bytes], wait: float = 5.0) -> bool:
-    """Kill what is left of a child's group; True when something other than the child itself was still alive."""
+    """Kill what is left of a child's process group; return whether anything but the child itself was alive."""
     orphans = process.poll() is not None and _group_lives(process.pid)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -43,7 +43,7 @@ def kill_group(process: subprocess.Popen[bytes], wait: float = 5.0) -> bool:
 
 
 def _group_lives(group: int, patience: float = 1.0) -> bool:
-    """A grandchild that is just leaving gets a moment to do so."""
+    """Return whether the process group still exists after `patience` seconds, in which grandchildren may end."""
     until = time.monotonic() + patience
     while time.monotonic() < until:
         try:
@@ -65,7 +65,7 @@ def python(*args: str) -> list[str]:
 
 @contextlib.contextmanager
 def running(command: list[str], **changes: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A child whose output is kept, and which is gone at the end."""
+    """Start a child whose output is captured, and kill it at the end of the `with` block."""
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, env=child_environment(**changes), stdout=pipe, stderr=pipe)
     try:
@@ -76,7 +76,7 @@ def running(command: list[str], **changes: str) -> Iterator[subprocess.Popen[byt
 
 
 def finish(process: subprocess.Popen[bytes], timeout: float = 120) -> dict[str, Any]:
-    """What a command with --json came to."""
+    """Wait for a command that ran with --json and return its JSON object."""
     stdout, stderr = process.communicate(timeout=timeout)
     assert process.returncode == 0, stderr.decode()
     result: dict[str, Any] = json.loads(stdout)

@@ -1,4 +1,4 @@
-"""A run folder with made-up but plausible numbers, as `tenor train` lays it out."""
+"""Write a run folder with made-up but plausible numbers, in the layout of `tenor train`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from tenor import environment
 from tenor.evaluation.metrics import measure
 from tenor.evaluation.scores import Scores
+from tenor.training.runs.config import FORMAT
 
 
 def write_run(
@@ -21,7 +22,7 @@ def write_run(
     workers: int = 2,
     classes: tuple[str, ...] = ("negative", "positive"),
 ) -> Path:
-    """Write config, environment, metrics and result; the curves fall and rise as real ones do."""
+    """Write config, environment, metrics and result, with falling losses and rising accuracies."""
     folder.mkdir(parents=True, exist_ok=True)
     events = list(_events(epochs, steps, workers, classes))
     rate = {"samples_per_s": 1450.2, "tokens_per_s": 251_000.0}
@@ -36,7 +37,8 @@ def write_run(
         "workers": workers,
     }
     config = {
-        "model": {"cell": "lstm", "embedding_size": 64, "hidden_size": 64, "vocab_size": 20_002},
+        "format": FORMAT,
+        "model": {"deep": {"cell": "lstm", "embedding_dim": 64, "hidden": 64, "vocab_size": 20_002}},
         "training": {"batch_size": 256, "epochs": epochs, "lr": 0.002, "strategy": "allreduce", "seed": 0},
         "classes": list(classes),
         "data_sha256": "c0ffee" * 10,
@@ -87,7 +89,7 @@ def _events(epochs: int, steps: int, workers: int, classes: tuple[str, ...]) -> 
 
 
 def _metrics(accuracy: float, classes: tuple[str, ...], rows: int, seed: int) -> dict[str, Any]:
-    """Real metrics of made-up predictions that are right about `accuracy` of the time."""
+    """Measure made-up predictions of which about the share `accuracy` is right."""
     rng = np.random.default_rng(seed)
     labels = (rng.random(rows) < 0.6).astype(int) if len(classes) == 2 else rng.integers(0, len(classes), rows)
     right = rng.random(rows) < accuracy

@@ -1,4 +1,4 @@
-"""A folder on a loopback web server of several tempers: `/ranges/NAME`, `/plain/NAME` and so on."""
+"""Serve a folder over HTTP on loopback, with a choice of server behaviours: `/ranges/NAME`, `/plain/NAME` and so on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from typing import Any
 
 @contextlib.contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The server's address. `ranges` hands out parts of a file, `plain` only the whole, `sizeless` does not even say
-    how long it is, `dropping` breaks off halfway, `failing` answers 500."""
+    """Yield the server's address, below which every behaviour has its own path.
+
+    `ranges` serves parts of a file, `plain` only whole files, `sizeless` whole files without Content-Length,
+    `dropping` closes the connection halfway, and `failing` answers 500.
+    """
 
     class Handler(_Handler):
         files = folder
@@ -38,26 +41,26 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = self._answer()
-        with contextlib.suppress(ConnectionError):  # who asked may have heard enough
+        with contextlib.suppress(ConnectionError):  # the client may close the connection early
             self.wfile.write(body)
 
     def _answer(self) -> bytes:
-        temper, name = self.path.partition("?")[0].lstrip("/").split("/")
-        if temper == "failing" or not (self.files / name).exists():
-            self.send_error(500 if temper == "failing" else 404)
+        behaviour, name = self.path.partition("?")[0].lstrip("/").split("/")
+        if behaviour == "failing" or not (self.files / name).exists():
+            self.send_error(500 if behaviour == "failing" else 404)
             return b""
         body, wanted = (self.files / name).read_bytes(), re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
         size, status = len(body), 200
-        if wanted and temper == "ranges":
+        if wanted and behaviour == "ranges":
             start, end = int(wanted[1]), min(int(wanted[2]) + 1, size)
             body, status = body[start:end], 206
         self.send_response(status)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{size}")
-        if temper != "sizeless":
+        if behaviour != "sizeless":
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        return body[: len(body) // 2] if temper == "dropping" else body
+        return body[: len(body) // 2] if behaviour == "dropping" else body
 
     def log_message(self, *args: Any) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Workers that exist only as numbers: what each costs, how noisy it is, and when its speed changes."""
+"""Simulated workers for the balancer: the cost of each worker, its noise, and changes of its speed."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.training.balancer import Balancer
-from tenor.training.costs import Costs
+from tenor.training.balancing.balancer import Balancer
+from tenor.training.balancing.costs import Costs
 
 Floats = NDArray[np.float64]
 
 
 @dataclass
 class History:
-    """Of every step: the shares in force, how far they are from the ideal ones (mean over the workers, relative), and
-    how much longer than the best a batch of the middle size is expected to take (0.1: a tenth longer)."""
+    """What a simulation records for every step.
+
+    `shares` are the shares in use. `errors` are their mean relative distances from the ideal shares. `excess` is the
+    expected extra time of a medium-sized batch compared with ideal shares (0.1 means 10 % longer).
+    """
 
     shares: list[Floats]
     errors: list[float]
     excess: list[float]
 
     def settled_after(self, start: int) -> int:
-        """Steps after `start` from which on shares are off by a tenth at most, and steps take 15 % too long at most.
+        """Return the steps after `start` until the error stays within 10 % and the excess within 15 %.
 
-        The first is blind to one worker among many, the second to a worker that could do more.
+        The error hides one wrong worker among many; the excess hides a worker that has too little to do.
         """
         steps = range(start, len(self.errors))
         late = [step for step in steps if self.errors[step] > 0.1 or self.excess[step] > 0.15]
@@ -47,7 +50,7 @@ def simulate(
     every: int = 5,
     rows_per_worker: int = 64,
 ) -> History:
-    """Run a balancer against workers whose true costs at each step are given; with `every` 0 it is never asked."""
+    """Run a balancer against workers with the given true costs per step; `every=0` keeps the shares equal."""
     rng = np.random.default_rng(seed)
     balancer = Balancer(size)
     used: Costs | None = None
@@ -57,7 +60,7 @@ def simulate(
         total = float(rng.uniform(20, 200) * rows_per_worker * size)
         truth = costs(step)
         tokens = used.share_out(total) if used else equal * total
-        tokens = np.maximum(tokens, total / (rows_per_worker * size))  # at least one row each
+        tokens = np.maximum(tokens, total / (rows_per_worker * size))  # every worker gets at least one row
         middle = 110.0 * rows_per_worker * size
         given = used.share_out(middle) if used else equal * middle
         best = truth.share_out(middle)

@@ -1,9 +1,10 @@
-"""What one rank does in the contract suite: several short runs in one process, so that it starts only once."""
+"""The part of one rank in the contract suite: several short runs in one process, to pay for its start only once."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,9 @@ import torch
 
 import tenor
 from tenor.errors import Stopped
-from tenor.settings import owned
-from tenor.training.job import Job
-from tenor.training.rank import train_as
+from tenor.training.assemble import train_as
+from tenor.training.job import TrainingJob
+from tenor.training.traits import owners_of
 from tenor.world import World, detect
 
 POINTS = tenor.TrainSettings(task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last")
@@ -24,8 +25,8 @@ SHORT = 40  # steps
 
 
 def points(**changes: Any) -> tenor.TrainSettings:
-    """Short steps apart for those strategies that make any."""
-    own = {"sync_every": 8} if changes.get("strategy") in owned(tenor.TrainSettings)["sync_every"] else {}
+    """Return the settings for the points task; strategies that synchronise at intervals do so every 8 steps."""
+    own = {"sync_every": 8} if changes.get("strategy") in owners_of("sync_every") else {}
     return replace(POINTS, **{**own, **changes})
 
 
@@ -37,16 +38,16 @@ def world(meeting: Path) -> World:
 
 
 def train_here(out: Path, settings: tenor.TrainSettings, data: str = "points", **more: Any) -> dict[str, Any]:
-    """Train as the rank that the environment names, in this process."""
+    """Train in this process as the rank given by the environment."""
     out.mkdir(parents=True, exist_ok=True)
     meeting = out / f"meeting-{more.get('resume', False)}" / "rendezvous"
     meeting.parent.mkdir(exist_ok=True)
-    job = Job(data, str(out), settings, more.get("resume", False))
+    job = TrainingJob(data, str(out), settings, more.get("resume", False))
     return train_as(world(meeting), job, lambda event: None, more.get("signalled", lambda: 0))
 
 
 def train_rank(out: str, data: str = "points", resume: bool = False, **changes: Any) -> dict[str, Any]:
-    """One run; the target of `spawn_workers`."""
+    """Make one training run; a target for `spawn_workers`."""
     torch.set_num_threads(1)
     try:
         return train_here(Path(out), points(**changes), data, resume=resume)
@@ -55,7 +56,7 @@ def train_rank(out: str, data: str = "points", resume: bool = False, **changes: 
 
 
 def stop_rank(out: str, **changes: Any) -> int:
-    """A run that a signal to the last rank stops; the signal's number, once a checkpoint is saved."""
+    """Make a run that a signal to the last rank stops; return the signal's number after the checkpoint is saved."""
     torch.set_num_threads(1)
     try:
         train_here(Path(out), points(**changes), signalled=_signal_after(21))
@@ -65,7 +66,7 @@ def stop_rank(out: str, **changes: Any) -> int:
 
 
 def run_contract(strategy: str, folder: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Train to the end; a short run twice; the same stopped by a signal to the last rank, and resumed."""
+    """Train to the end, make a short run twice, then stop the short run by a signal to the last rank and resume it."""
     torch.set_num_threads(1)
     base, place = points(strategy=strategy, **changes), Path(folder)
     short = replace(base, max_steps=SHORT)
@@ -73,16 +74,28 @@ def run_contract(strategy: str, folder: str, changes: dict[str, Any]) -> dict[st
     whole = train_here(place / "whole", base, signalled=_look_for_listeners(listening))
     first, again = (train_here(place / name, short) for name in ("first", "again"))
     try:
-        after = 5 if strategy == "async" else 21  # a worker of a server takes part in some steps only
+        after = 5 if strategy == "async" else 21  # with a parameter server, a worker takes part in only some steps
         train_here(place / "stopped", short, signalled=_signal_after(after))
         stopped = 0
     except Stopped as error:
         stopped = error.signal
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()
+    _wait_for_all(place / "all-stopped")  # rank 0 may still be writing the checkpoint
     resumed = train_here(place / "stopped", short, resume=True)
     runs = {"whole": whole, "first": first, "again": again, "resumed": resumed}
     return {**runs, "stopped": stopped, "listening": sorted(listening)}
+
+
+def _wait_for_all(folder: Path, timeout: float = 60.0) -> None:
+    """Return once every rank has called this function with this folder."""
+    here = world(Path())
+    folder.mkdir(exist_ok=True)
+    (folder / str(here.rank)).touch()
+    until = time.monotonic() + timeout
+    while len(list(folder.iterdir())) < here.size:
+        assert time.monotonic() < until, "a rank did not stop"
+        time.sleep(0.02)
 
 
 def _look_for_listeners(found: set[str]) -> Callable[[], int]:
@@ -97,7 +110,7 @@ def _look_for_listeners(found: set[str]) -> Callable[[], int]:
 
 
 def _signal_after(step: int) -> Callable[[], int]:
-    """A signal that the last rank alone is sent during a step, and remembers as a real one would be."""
+    """Simulate a signal that only the last rank receives, in that step and every later one."""
     here = world(Path())
     is_last = here.rank == here.size - 1
     seen = iter(range(1, 100_000))

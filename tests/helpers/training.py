@@ -1,25 +1,47 @@
-"""Short training runs for tests, and what they logged."""
+"""Short training runs for tests, and readers for what they logged."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 import tenor
+from tenor.training.batch import TrainBatch, divide
+from tenor.training.tasks.base import Task
 
 SMALL = tenor.TrainSettings(
-    workers="1", threads=1, hidden=8, embedding_dim=8, batch_size=32, epochs=2, dropout=0.2, word_dropout=0.1
+    workers=1,
+    threads=1,
+    hidden=8,
+    embedding_dim=8,
+    batch_size=32,
+    epochs=2,
+    dropout=0.2,
+    word_dropout=0.1,
+    ngram_bits=12,
 )
 
 
 def run(data: Path, out: Path, **changes: Any) -> dict[str, Any]:
-    """Train with small settings; the result."""
+    """Train with small settings and return the result."""
     return tenor.train(data, out, replace(SMALL, **changes)).as_dict()
+
+
+def load_part(task: Task, epoch: int, k: int, rank: int, shares: Sequence[float] | NDArray[np.float64]) -> TrainBatch:
+    """The samples of one worker in global batch k, where the workers have these shares."""
+    return task.load(epoch, k, divide(task.order, epoch, k, np.asarray(shares))[rank])
+
+
+def load_whole(task: Task, epoch: int, k: int) -> TrainBatch:
+    """A whole global batch."""
+    return load_part(task, epoch, k, 0, [1.0])
 
 
 def events(run: Path, kind: str = "step") -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a spawned worker runs: find the function, call it, leave its answer in a file."""
+"""The main program of a spawned worker: import the target function, call it and write its result to a file."""
 
 from __future__ import annotations
 

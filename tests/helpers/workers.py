@@ -1,4 +1,4 @@
-"""Start n real workers, bound them in time, and say which one failed and how."""
+"""Start real worker processes with a time limit, and report which worker failed and how."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from helpers.processes import child_environment, describe_exit, kill_group, last
 
 
 class WorkerFailure(AssertionError):
-    """A worker died, hung, or left processes behind; the message names it and shows its last words."""
+    """A worker died, hung or left processes behind; the message names the worker and shows its last lines."""
 
 
 def spawn_workers(
     num_workers: int, target: str, timeout: float = 60.0, *, env: dict[str, str] | None = None, **arguments: Any
 ) -> list[Any]:
-    """Call `target` with `arguments` (JSON values) in `num_workers` processes; their return values in order of rank.
+    """Call `target` with `arguments` (JSON values) in `num_workers` processes; return the values in order of rank.
 
-    `target` is "package.module:function" or f"{__file__}:function". Each worker finds RANK, WORLD_SIZE, LOCAL_RANK and
-    LOCAL_WORLD_SIZE in its environment. The first one that fails ends them all.
+    `target` is "package.module:function" or f"{__file__}:function". The environment of each worker holds RANK,
+    WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE. When one worker fails, all workers are killed.
     """
     with tempfile.TemporaryDirectory(prefix="workers-") as folder:
         call = (target, json.dumps(arguments))
@@ -74,14 +74,14 @@ def _wait(team: list[_Worker], timeout: float) -> None:
 
 def _raise_first_death(team: list[_Worker]) -> None:
     dead = [worker for worker in team if worker.process.poll()]
-    # A death by signal is the likelier cause when several are found dead at one look: its peers fail by losing it.
+    # If several workers are dead, one that died by a signal is the likelier cause: its peers fail because it is gone.
     for worker in sorted(dead, key=lambda worker: worker.process.returncode > 0):
         raise worker.failure(describe_exit(worker.process.returncode))
 
 
 def _raise_hang(team: list[_Worker], timeout: float) -> None:
     hung = [worker for worker in team if worker.process.poll() is None]
-    for worker in hung:  # worker_main answers with the stacks of all its threads
+    for worker in hung:  # worker_main then prints the stacks of all its threads
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker.process.pid, signal.SIGUSR1)
     time.sleep(0.3)

@@ -1,4 +1,4 @@
-"""The command line seen from outside: codes, streams, JSON, time-outs."""
+"""`helpers.command` reports exit codes, output, JSON and time-outs correctly."""
 
 import pytest
 from helpers.command import Finished, run_tenor
@@ -19,7 +19,7 @@ def test_a_failure_shows_what_was_said() -> None:
 
 
 def test_failed_wants_one_line_and_no_traceback() -> None:
-    assert Finished(("x",), 1, "", "working\ntenor: it broke; mend it\n").failed() == "tenor: it broke; mend it"
+    assert Finished(("x",), 1, "", "working\ntenor: it broke; fix it\n").failed() == "tenor: it broke; fix it"
     for stdout, stderr in (("", "Traceback (most recent"), ("", ""), ("left over", "tenor: it broke")):
         with pytest.raises(AssertionError):
             Finished(("x",), 1, stdout, stderr).failed()

@@ -1,4 +1,4 @@
-"""The small corpora read back, repeat themselves, and carry a signal that counting words finds."""
+"""The small corpora can be read back, are reproducible, and hold a signal that counting words can find."""
 
 import csv
 import gzip

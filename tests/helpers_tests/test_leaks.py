@@ -1,4 +1,4 @@
-"""Each kind of leak is seen, and what ends in time is not one."""
+"""Each kind of leak is found, and a process or thread that ends in time is not a leak."""
 
 import contextlib
 import os

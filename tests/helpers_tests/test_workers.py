@@ -1,4 +1,4 @@
-"""The helpers that other tests trust: failures are named, nothing is left running."""
+"""`helpers.workers` names every failure and leaves nothing running."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ def place(offset: int) -> list[int]:
 
 
 def die(rank: int, how: str) -> None:
-    """One worker ends badly; the others would wait for a minute."""
+    """One worker fails; the others would wait for a minute."""
     if int(os.environ["RANK"]) != rank:
         time.sleep(60)
     print("last words", file=sys.stderr, flush=True)

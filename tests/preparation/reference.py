@@ -1,4 +1,4 @@
-"""The tokeniser again, slow and obvious: Python strings, one character after the other."""
+"""A slow and simple reference of the tokeniser: Python strings, one character after another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import unicodedata
 from importlib import resources
 
-_PINNED = json.loads(resources.files("tenor.preparation").joinpath("unicode.json").read_text("utf-8"))
+_PINNED = json.loads(resources.files("tenor.preparation.tokeniser").joinpath("unicode.json").read_text("utf-8"))
 
 
 def _members(name: str) -> set[int]:

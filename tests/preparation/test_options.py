@@ -1,4 +1,4 @@
-"""The options that change what is kept."""
+"""The options that change which rows and words are kept."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from preparation.reference import reference_tokens
 
 from tenor.corpus.labels import make_rule
 from tenor.errors import UsageError
-from tenor.preparation.characters import characters
-from tenor.preparation.dedupe import assign
-from tenor.preparation.job import prepare
+from tenor.preparation.job.dedupe import assign_splits
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
-from tenor.preparation.stopwords import read_stopwords
-from tenor.preparation.vocabulary import Vocabulary
+from tenor.preparation.tokeniser.characters import characters
+from tenor.preparation.tokeniser.stopwords import read_stopwords
+from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.store.manifest import Manifest
 
 REVIEWS = [*make_reviews(200), *[Review(f"Not good at all! 10/10 n{n}", 1) for n in range(50)]]
@@ -58,7 +58,7 @@ def test_a_borrowed_vocabulary(tmp_path: Path) -> None:
     assert _words(tmp_path, "second", vocab=str(tmp_path / "first"), test_share=0.3) == words
     first, second = Manifest.load(tmp_path / "first"), Manifest.load(tmp_path / "second")
     assert first.vocab_sha256 == second.vocab_sha256 and first.vocab_size == 50
-    with pytest.raises(UsageError, match="--vocab names nothing"):
+    with pytest.raises(UsageError, match="vocab names a file or folder that does not exist"):
         _words(tmp_path, "nothing", vocab=str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="another tokeniser"):
         _words(tmp_path, "third", vocab=str(tmp_path / "first"), marks=False)
@@ -88,14 +88,14 @@ def test_label_rules(negative: str, positive: str, ratings: dict[str, int]) -> N
 
 @pytest.mark.parametrize("seed", [-1, 1 << 64])
 def test_a_split_seed_that_has_no_64_bits_is_refused(seed: int) -> None:
-    with pytest.raises(UsageError, match="--split-seed is no number of 64 bits; give one from 0"):
+    with pytest.raises(UsageError, match=r"split_seed cannot be .*; give a whole number from 0"):
         PrepareSettings(split_seed=seed)
 
 
 @pytest.mark.parametrize("seed", [0, (1 << 64) - 1])
 def test_any_seed_of_64_bits_splits_by_the_shares(seed: int) -> None:
     hashes = np.arange(10_000, dtype=np.uint64)
-    counts = np.bincount(assign(hashes, [0.1, 0.2], PrepareSettings(split_seed=seed).split_seed), minlength=3)
+    counts = np.bincount(assign_splits(hashes, 0.1, 0.2, PrepareSettings(split_seed=seed).split_seed), minlength=3)
     assert np.allclose(counts / 10_000, [0.7, 0.1, 0.2], atol=0.02)
 
 
@@ -122,3 +122,10 @@ def test_the_command(tmp_path: Path) -> None:
     assert "--out" in run_tenor("prepare", path).failed(2)
     made = run_tenor("generate", tmp_path / "g.jsonl", "--rows", "100", "--json").ok().json
     assert made["rows"] == 100 and made["bayes_accuracy"] == 0.95
+
+
+def test_beside_booleans_nothing_else_is_a_rating() -> None:
+    rule = make_rule("binary", "False", "true")
+    assert [rule.label(rating) for rating in ("false", "true")] == [0, 1]
+    assert not any(rule.accepts(rating) for rating in ("1", "5", "maybe", ""))
+    assert not make_rule("binary", "1,2", "4,5").accepts("true")

@@ -1,4 +1,4 @@
-"""The report in a real browser: every plot drawn, readable at 1280 pixels, no request."""
+"""The report in a real browser: every plot is drawn and readable at 1280 pixels, and nothing is requested."""
 
 import json
 import re
@@ -38,7 +38,7 @@ _MEASURE = """<script>addEventListener("load", () => {
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the browser measured on a copy that may run scripts; without the policy a request would get through."""
+    """Return what the browser measures in a copy without the content policy, which would block scripts and requests."""
     folder = tmp_path_factory.mktemp("browser")
     run = write_run(folder / "reviews")
     rows = [{"workers": n, "samples_per_s": 900.0 * n**0.8} for n in (1, 2, 4)]
@@ -94,11 +94,11 @@ def test_cards_do_not_overlap(seen: dict[str, Any]) -> None:
             assert min(one[2], other[2]) <= max(one[0], other[0]) or min(one[3], other[3]) <= max(one[1], other[1])
 
 
-def test_the_page_asks_for_nothing(seen: dict[str, Any]) -> None:
+def test_the_page_requests_nothing(seen: dict[str, Any]) -> None:
     assert seen["requests"] == [] and seen["resources"] == 0
 
 
-def test_a_page_that_asks_would_be_caught(tmp_path: Path) -> None:
-    page = tmp_path / "asks.html"
+def test_a_page_that_makes_a_request_is_caught(tmp_path: Path) -> None:
+    page = tmp_path / "requests.html"
     page.write_text('<!doctype html><img src="http://tenor.invalid/pixel.png">')
     assert browse(page)[1] == ["http://tenor.invalid/pixel.png"]

@@ -1,4 +1,4 @@
-"""The report holds the run's numbers, survives damaged and hostile folders, and is one closed file."""
+"""The report shows the numbers of the run, survives damaged and hostile folders, and is self-contained."""
 
 import json
 import re
@@ -10,14 +10,15 @@ import pytest
 from helpers.command import run_tenor
 from helpers.runs import write_run
 
-from tenor.errors import RunError
+from tenor.errors import RunError, UsageError
 from tenor.reports.run_report import write_report
+from tenor.training.runs.config import FORMAT
 
 EVIL = '<script>alert("x")</script><img src=http://evil.invalid/>&$x^2$'
 
 
 class Page(HTMLParser):
-    """Tags, attributes and words of a document, as a browser sees them; unclosed tags are named."""
+    """The tags, attributes and words of a document; fails on tags that are not closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ def test_the_numbers_are_there(run: Path) -> None:
     assert "lstm" in words and "allreduce" in words and machine["processor"] in words
 
 
-def test_scaling_is_worked_out_by_hand(run: Path) -> None:
+def test_scaling_agrees_with_figures_computed_by_hand(run: Path) -> None:
     rows = [{"workers": 2, "samples_per_s": 1500.0}, {"workers": 1, "samples_per_s": 1000.0}]
     assert "1,000 samples/s with 1 worker; 1,500 with 2 (1.50× the first, 75% of ideal)." in report(run, scaling=rows)
     assert "speed-up" not in report(run)
@@ -89,7 +90,7 @@ def test_waiting_is_summed_by_worker(run: Path) -> None:
     assert "Worker 0 waited 25.0% of its time, worker 1 waited 62.5% of its time." in report(run)
 
 
-def test_one_closed_file(run: Path) -> None:
+def test_the_file_is_self_contained(run: Path) -> None:
     text = report(run, scaling=[{"workers": 1, "samples_per_s": 900.0}])
     page = Page(text)
     assert "script" not in page.tags and "link" not in page.tags and "img" not in page.tags
@@ -111,7 +112,7 @@ def test_the_same_run_gives_the_same_bytes(run: Path) -> None:
     assert report(run) == report(run)
 
 
-def test_hostile_words_stay_words(tmp_path: Path) -> None:
+def test_hostile_text_is_escaped(tmp_path: Path) -> None:
     run = write_run(tmp_path / "<b>bold & co", classes=(EVIL, "positive", "$\\frac{$"))
     change(run, "config.json", **{EVIL: {EVIL: EVIL}})
     change(run, "environment.json", date=EVIL)
@@ -128,12 +129,12 @@ def test_many_classes_are_drawn(tmp_path: Path, num_classes: int) -> None:
     assert all(f"{name} reviews" in words for name in names)
 
 
-def test_a_run_that_is_not_over_is_drawn_so_far(run: Path) -> None:
+def test_an_unfinished_run_is_drawn(run: Path) -> None:
     (run / "result.json").unlink()
     lines = (run / "metrics.jsonl").read_text("utf-8").splitlines(keepends=True)
     (run / "metrics.jsonl").write_text("".join(lines[:50]) + lines[50][:20])
     text = report(run)
-    assert "Learning curve over epochs" in text and "validation reviews are judged rightly" in text
+    assert "Learning curve over epochs" in text and "validation reviews are classified correctly" in text
 
 
 @pytest.mark.parametrize(
@@ -152,19 +153,18 @@ def test_missing_and_odd_values_are_left_out(run: Path, values: dict[str, Any]) 
 
 
 def test_an_empty_run_still_gives_a_page(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    assert "no evaluation yet" in report(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"format": FORMAT}))
+    assert "has not been evaluated yet" in report(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("file", "content", "words"),
     [
-        ("config.json", b"{", "config.json: not valid JSON"),
+        ("config.json", b"{", "config.json: is not JSON"),
         ("result.json", b"[1]", "result.json: not a JSON object"),
-        ("metrics.jsonl", b'{}\n{"event"\n{}\n', "metrics.jsonl:2: not valid JSON"),
-        ("metrics.jsonl", b"\xff\xfe", "metrics.jsonl: not UTF-8"),
-        ("config.json", b"\xff", "config.json: not valid JSON"),
-        ("config.json", b"[" * 100_000, "config.json: not valid JSON"),
+        ("result.json", b"\xff", "result.json: not valid JSON"),
+        ("config.json", b"\xff", "config.json: is not JSON"),
+        ("config.json", b"[" * 100_000, "config.json: is not JSON"),
     ],
 )
 def test_a_damaged_run_is_named(run: Path, file: str, content: bytes, words: str) -> None:
@@ -176,10 +176,12 @@ def test_a_damaged_run_is_named(run: Path, file: str, content: bytes, words: str
 
 def test_nothing_half_written_is_left(run: Path) -> None:
     (run / "taken").mkdir()
-    with pytest.raises(RunError, match="cannot write"):
+    with pytest.raises(UsageError, match="is a folder"):
         write_report(run, run / "taken")
-    with pytest.raises(RunError, match="cannot write"):
-        write_report(run, run / "no" / "such" / "folder.html")
+    (run / "result.json").write_text("[]")
+    with pytest.raises(RunError, match="not a JSON object"):
+        write_report(run, run / "no" / "folder.html")
+    assert not (run / "no").exists()
     assert [path.name for path in run.iterdir() if path.name.startswith(".")] == []
 
 
@@ -201,5 +203,5 @@ def test_the_command_writes_into_the_run(run: Path, tmp_path: Path) -> None:
 def test_wrong_folders_and_files_are_one_line(tmp_path: Path, run: Path) -> None:
     assert "no config.json" in run_tenor("report", tmp_path / "nothing").failed(1)
     (tmp_path / "bench.json").write_text("[]")
-    assert "no result of a benchmark" in run_tenor("report", run, "--bench", tmp_path / "bench.json").failed(2)
+    assert "bench.json: is not JSON" in run_tenor("report", run, "--bench", tmp_path / "bench.json").failed(2)
     assert "No such file" in run_tenor("report", run, "--bench", tmp_path / "none.json").failed(1)

@@ -1,4 +1,4 @@
-"""Damage to a shard is found before use, and told by the file's name."""
+"""Damage to a shard is found before use, and the error names the file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import random
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
 
 from tenor.errors import StoreError
-from tenor.preparation.job import prepare
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.store.atomic import canonical
 from tenor.store.manifest import Manifest
@@ -63,7 +64,7 @@ def test_a_hundred_truncations(data: Path, tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
-def test_an_open_split_holds_one_descriptor_a_shard(data: Path) -> None:
+def test_an_open_split_has_one_descriptor_per_shard(data: Path) -> None:
     with open_split(data, "train") as split:
         handles = [handle.resolve() for handle in Path("/proc/self/fd").iterdir()]
         assert handles.count(data / "train" / "00000.h5") == 1
@@ -119,5 +120,14 @@ def test_staging_refuses_a_damaged_original(data: Path, tmp_path: Path) -> None:
     (tmp_path / "d" / "train" / "00000.h5").write_bytes(b"damaged")
     with pytest.raises(StoreError, match=r"train/00000\.h5"):
         stage_data(tmp_path / "d", tmp_path / "cache")
-    with pytest.raises(StoreError, match="no prepared data"):
+    with pytest.raises(StoreError, match="is not prepared data"):
         stage_data(tmp_path, tmp_path / "cache")
+
+
+def test_a_shard_with_one_changed_token_is_found_by_its_hash(data: Path, tmp_path: Path) -> None:
+    """Everything except the hash matches."""
+    shutil.copytree(data, tmp_path / "d")
+    with h5py.File(tmp_path / "d" / "train" / "00000.h5", "r+") as h5:
+        h5["tokens"][0] = 3 - min(int(h5["tokens"][0]), 2)
+    with pytest.raises(StoreError, match=r"train/00000\.h5: shard does not match its hash in the manifest"):
+        verify_data(tmp_path / "d")

@@ -1,4 +1,4 @@
-"""Small prepared data with a signal that a few steps can find."""
+"""Small prepared data whose labels a model can learn in a few steps."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Tensors of tests are small: threads would only wait for each other."""
+    """The tensors of the tests are small, so threads would mostly wait for each other."""
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Micro-batches leave the gradient of the whole part, with every strategy."""
+"""Micro-batches add up to the gradient of the whole batch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers.training import SMALL, losses, run, weights
+from helpers.training import SMALL, load_whole, losses, run, weights
 
-from tenor.training.groups.alone import Alone
-from tenor.training.optimizers import SGD, Optimizer
-from tenor.training.reviews import Reviews
+from tenor.groups.alone import Alone
+from tenor.training.optim.optimizers import SGD, Optimizer
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.training.strategies.single import Single
+from tenor.training.tasks.reviews import Reviews
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Threads that spin for each other make tiny products slow on a busy machine."""
+    """Threads that spin while they wait make tiny products slow on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -28,16 +28,16 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("strategy", [Single, AllReduce])
-@pytest.mark.parametrize("pieces", [2, 3, 100])
-def test_gradients_add_up(data: Path, strategy: type[Single | AllReduce], pieces: int) -> None:
+@pytest.mark.parametrize("count", [2, 3, 100])
+def test_gradients_add_up(data: Path, strategy: type[Single | AllReduce], count: int) -> None:
     found = []
-    for accumulate in (1, pieces):
+    for accumulate in (1, count):
         task = Reviews(data, replace(SMALL, accumulate=accumulate))
         model = task.make_model().double()
         optimizer = Optimizer(model, SGD())
         chosen = strategy()
         chosen.setup(model, optimizer, Alone())
-        loss, weight = chosen.compute(task.load(0, 0, 0, np.ones(1)), task.objective)
+        loss, weight = chosen.compute(load_whole(task, 0, 0), task.objective)
         tallies = torch.tensor([loss, weight], dtype=torch.float64)
         chosen.exchange(tallies)
         found.append((loss, weight, dict(optimizer.gradients())))
@@ -48,7 +48,7 @@ def test_gradients_add_up(data: Path, strategy: type[Single | AllReduce], pieces
         torch.testing.assert_close(pieced[name], gradient, rtol=1e-10, atol=1e-14)
 
 
-def test_two_workers_train_as_without(data: Path, tmp_path: Path) -> None:
+def test_two_workers_train_the_same_with_micro_batches(data: Path, tmp_path: Path) -> None:
     for accumulate in (1, 3):
         out = tmp_path / str(accumulate)
         run(data, out, max_steps=20, precision="fp64", keep="last", workers="2", accumulate=accumulate)

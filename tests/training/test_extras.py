@@ -1,4 +1,4 @@
-"""What a run leaves beside its weights: the card, TensorBoard's events; several cells side by side; five classes."""
+"""The model card, TensorBoard events, comparison of cells, and five classes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from helpers.training import SMALL, events, run
 
 import tenor
 from tenor.errors import MissingExtra, StoreError, UsageError
-from tenor.training.compare import compare
-from tenor.training.tensorboard import scalars
+from tenor.training.launching.compare import compare
+from tenor.training.runs.tensorboard import scalars
 
 
-def test_the_card_tells_metrics_beside_the_baseline(data: Path, tmp_path: Path) -> None:
+def test_the_card_has_metrics_and_the_baseline(data: Path, tmp_path: Path) -> None:
     result = run(data, tmp_path / "run", lr=0.01)
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
     for split in ("valid", "test"):
@@ -25,7 +25,7 @@ def test_the_card_tells_metrics_beside_the_baseline(data: Path, tmp_path: Path) 
     assert result["weights_sha256"] in card and "tenor.load(" in card
 
 
-def test_cells_side_by_side(data: Path, tmp_path: Path) -> None:
+def test_cells_are_compared(data: Path, tmp_path: Path) -> None:
     result = compare(data, tmp_path / "all", replace(SMALL, epochs=1), ["gru", "qrnn"])
     assert [row["cell"] for row in result.rows] == ["gru", "qrnn"]
     for row in result.rows:
@@ -42,7 +42,7 @@ def test_a_wrong_comparison_is_refused_before_training(data: Path, tmp_path: Pat
 
 
 def test_five_classes(tmp_path: Path) -> None:
-    """Each class has a word of its own: a model that learns must name nearly all of them."""
+    """Each class has its own word, so a model that learns must predict nearly all of them."""
     words = ("awful", "poor", "fair", "good", "superb")
     raw = tmp_path / "stars.jsonl"
     with raw.open("w", encoding="utf-8") as file:
@@ -57,7 +57,7 @@ def test_five_classes(tmp_path: Path) -> None:
     assert result["test"]["auc"] > 0.95
     best = tenor.load(tmp_path / "run").predict(["it was superb", "it was awful"])
     assert len({prediction.label for prediction in best}) == 2
-    found = tenor.evaluate(tmp_path / "run", raw)  # no label options: those of the run's data
+    found = tenor.evaluate(tmp_path / "run", raw)  # without label options, the labels of the run's data are used
     assert found.rows == 1500 and found.accuracy > 0.9
     two = tenor.PrepareSettings(vocab=str(tmp_path / "run"))
     tenor.prepare([raw], tmp_path / "two", two)
@@ -91,5 +91,5 @@ def test_without_the_extra_the_install_command_is_named(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_loss_that_is_not_finite_is_no_scalar() -> None:
+def test_a_loss_that_is_not_finite_is_not_written() -> None:
     assert "train/loss" not in scalars({"event": "step", "loss": None, "lr": 0.1, "bytes_sent": 0})

@@ -1,4 +1,4 @@
-"""A step whose gradient is not finite is skipped by all ranks together, counted, and in the end given up."""
+"""All ranks skip a step whose gradient is not finite, count it, and give up after ten in a row."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from helpers.training import SMALL, events, weights
 from helpers.workers import spawn_workers
 
 from tenor.errors import TenorError, TrainingError
-from tenor.training.job import Job
-from tenor.training.rank import train_as
-from tenor.training.recorder import Scribe
-from tenor.training.run_folder import RunFolder
+from tenor.training.assemble import train_as
+from tenor.training.job import TrainingJob
+from tenor.training.runs.folder import RunFolder
+from tenor.training.runs.recorder import FirstRankRecorder
 from tenor.training.strategies.allreduce import AllReduce
 from tenor.world import World
 
 
 def poisoned_training(data: str, out: str, meeting: str, poison: list[int]) -> dict[str, Any]:
-    """One rank of two; on rank 1 the gradient of the steps in `poison` is spoilt."""
+    """Train as one of two ranks. On rank 1, the gradient of the steps in `poison` is NaN."""
     import os
 
     rank = int(os.environ["RANK"])
@@ -32,13 +32,13 @@ def poisoned_training(data: str, out: str, meeting: str, poison: list[int]) -> d
         if next(seen) in poison and rank == 1:
             for _, gradient in self.optimizer.gradients():
                 gradient.fill_(torch.nan)
-            self.started = 0  # what was sent before is sent again, spoilt
+            self.num_started = 0  # buckets that were already sent are sent again, with NaN
         return loss, weight
 
     AllReduce.compute = spoil  # type: ignore[method-assign]
-    AllReduce._ready = lambda self, index, name, parameter: None  # type: ignore[method-assign] # no early start
+    AllReduce._mark_ready = lambda self, index, name, parameter: None  # type: ignore[method-assign] # no early start
     world = World(rank, 2, rank, 2, rendezvous=f"file://{meeting}")
-    job = Job(data, out, replace(SMALL, max_steps=30, workers="2"), False)
+    job = TrainingJob(data, out, replace(SMALL, max_steps=30, workers="2"), False)
     try:
         return train_as(world, job, lambda event: None, lambda: 0)
     except TrainingError as error:
@@ -55,7 +55,7 @@ def test_all_ranks_skip_together_and_count(data: Path, tmp_path: Path) -> None:
     assert len(events(tmp_path / "run")) == 30
 
 
-def test_ten_in_a_row_are_given_up(data: Path, tmp_path: Path) -> None:
+def test_training_gives_up_after_ten_steps_in_a_row(data: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     call = {"data": str(data), "out": str(tmp_path / "run"), "meeting": str(tmp_path / "meeting")}
     results = spawn_workers(2, f"{__file__}:poisoned_training", 120, **call, poison=list(range(5, 15)))
@@ -63,7 +63,7 @@ def test_ten_in_a_row_are_given_up(data: Path, tmp_path: Path) -> None:
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path: Path) -> None:
-    scribe = Scribe(RunFolder(tmp_path), 1, lambda event: None)
+    scribe = FirstRankRecorder(RunFolder(tmp_path), 1, lambda event: None)
     with pytest.raises(TenorError, match="weights are not finite"):
         scribe.save_model({"good": torch.ones(3), "bad": torch.tensor([1.0, float("inf")])})
     assert not (tmp_path / "model.safetensors").exists()

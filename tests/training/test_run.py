@@ -1,4 +1,4 @@
-"""A run from its start to what it leaves behind."""
+"""A whole run: training, the run folder, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_model_learns_and_is_measured_beside_the_baseline(trained: tuple[Pat
     assert result["steps"] == 6 * math.ceil(Manifest.load(data).splits["train"].rows / 32)
 
 
-def test_the_folder_holds_what_it_should(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+def test_the_run_folder_is_complete(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
     run_folder, result = trained
     names = {path.name for path in run_folder.iterdir()}
     wanted = {"config.json", "environment.json", "metrics.jsonl", "model.safetensors", "result.json", "vocab.json"}
@@ -41,13 +41,14 @@ def test_the_folder_holds_what_it_should(trained: tuple[Path, dict]) -> None:  #
     assert [event["epoch"] for event in epochs] == [1, 2, 3, 4, 5, 6]
     assert json.loads((run_folder / "result.json").read_text())["weights_sha256"] == result["weights_sha256"]
     per_epoch = [sum(e["samples"] for e in steps if e["epoch"] == n) for n in range(1, 7)]
-    assert len(set(per_epoch)) == 1  # every row once an epoch
+    assert len(set(per_epoch)) == 1  # every row once per epoch
 
 
 def test_evaluate_agrees_with_training(trained: tuple[Path, dict], data: Path) -> None:  # type: ignore[type-arg]
     run_folder, result = trained
     found = tenor.evaluate(run_folder, data).as_dict()
-    assert found == result["test"]
+    assert {name: found[name] for name in result["test"]} == result["test"]
+    assert (found["rows_read"], found["dropped"], found["rejected"]) == (found["rows"], {}, {})
 
 
 def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
@@ -58,7 +59,7 @@ def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None
     assert {"f1_macro", "f1_weighted", "auc", "confusion", "majority_baseline"} <= set(found)
 
 
-def test_a_raw_file_s_labels_mean_what_they_meant_when_the_run_was_trained(tmp_path: Path) -> None:
+def test_labels_of_a_raw_file_mean_the_same_as_in_training(tmp_path: Path) -> None:
     reviews = make_reviews(1200, seed=8)
     raw = tmp_path / "reviews.csv"
     raw.write_text("text,label\n" + "".join(f"{text},{int(label > 3)}\n" for text, label in reviews), "utf-8")
@@ -73,7 +74,7 @@ def test_a_raw_file_s_labels_mean_what_they_meant_when_the_run_was_trained(tmp_p
     assert tenor.evaluate(tmp_path / "run", fasttext).accuracy == found.accuracy
 
 
-def test_fasttext_labels_the_other_way_round_stay_so_in_evaluation(tmp_path: Path) -> None:
+def test_reversed_fasttext_labels_stay_reversed_in_evaluation(tmp_path: Path) -> None:
     reviews, raw = make_reviews(1200, seed=8), tmp_path / "reviews.ft.txt"
     raw.write_text("".join(f"__label__{2 - (label > 3)} {text}\n" for text, label in reviews), "utf-8")
     tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="2", positive="1"))
@@ -88,7 +89,7 @@ def test_evaluate_refuses_another_vocabulary(trained: tuple[Path, dict], tmp_pat
     assert "another vocabulary" in error
 
 
-def test_predict_answers_each_line_of_a_pipe_as_it_comes(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
+def test_predict_answers_each_line_of_a_pipe_at_once(trained: tuple[Path, dict]) -> None:  # type: ignore[type-arg]
     words, pipe = python("-m", "tenor", "predict", str(trained[0]), "-"), subprocess.PIPE
     with subprocess.Popen(words, env=child_environment(), stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
         assert process.stdin and process.stdout
@@ -102,14 +103,14 @@ def test_predict_answers_each_line_of_a_pipe_as_it_comes(trained: tuple[Path, di
             process.kill()
 
 
-def test_what_predict_cannot_do_is_told_before_the_work(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+def test_predict_refuses_invalid_requests_before_it_starts(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(20, seed=7))
     assert "is a folder" in run_tenor("predict", trained[0], raw, "--out", tmp_path).failed(2)
     run_tenor("predict", trained[0], raw, "--out", tmp_path / "new" / "folder" / "out.jsonl").ok()
     assert len((tmp_path / "new" / "folder" / "out.jsonl").read_text("utf-8").splitlines()) == 20
-    assert "whole file" in run_tenor("predict", trained[0], raw, "--workers", "2").failed(2)
-    assert "whole file" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
-    assert "no columns" in run_tenor("predict", trained[0], "-", "--text-column", "text").failed(2)
+    assert "--workers has no effect without --out" in run_tenor("predict", trained[0], raw, "--workers", "2").failed(2)
+    assert "--tls-ca has no effect" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
+    assert "--text-column has no effect" in run_tenor("predict", trained[0], "-", "--text-column", "text").failed(2)
 
 
 def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
@@ -126,7 +127,7 @@ def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict],
 
 def test_predict_is_the_same_on_several_workers(trained: tuple[Path, dict], tmp_path: Path, monkeypatch) -> None:  # type: ignore[type-arg,no-untyped-def]
     raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(300, seed=9))
-    monkeypatch.setattr("tenor.corpus.pieces.SMALLEST", 4096)
+    monkeypatch.setattr("tenor.prediction.pieces.SMALLEST", 4096)
     texts = [review.text for review in make_reviews(300, seed=9)]
     rows = tenor.predict(trained[0], raw, tmp_path / "two.jsonl", tenor.PredictSettings(workers=2))
     assert rows == 300
@@ -159,7 +160,9 @@ def test_the_python_api_predicts(trained: tuple[Path, dict]) -> None:  # type: i
         (("predict", "nowhere", "-"), 1, "nowhere"),
     ],
 )
-def test_mistakes_get_one_line(data: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_usage_errors_are_one_line(
+    data: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
     said = run_tenor(*(str(data) if word == "DATA" else word for word in arguments), cwd=tmp_path, input="x\n").failed(
         code
     )
@@ -175,7 +178,7 @@ def test_a_folder_in_use_is_not_overwritten(data: Path, tmp_path: Path) -> None:
 
 
 def test_settings_from_a_file_and_the_command_line_over_them(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text('cell = "gru"\nhidden = 4\nmax-steps = 2\nworkers = "1"\n')
+    (tmp_path / "run.toml").write_text('cell = "gru"\nhidden = 4\nmax-steps = 2\nworkers = 1\n')
     run_tenor("train", data, "--out", tmp_path / "run", "--config", tmp_path / "run.toml", "--hidden", "6").ok()
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
     assert (settings["cell"], settings["hidden"], settings["max_steps"]) == ("gru", 6, 2)

@@ -1,1 +1,1 @@
-"""Measure any stage: interleaved repeats, warm-up apart, median and spread; one file a scenario."""
+"""Measures any stage with interleaved repeats and reports median and spread; one file per scenario."""

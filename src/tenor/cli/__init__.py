@@ -1,16 +1,31 @@
-"""The command line: one file a command; each parses, calls the library, prints."""
+"""The command line: `commands/` has one file per command, the modules here are what the commands share."""
 
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Annotated
 
 import typer
 
 from tenor import __version__
+from tenor.threads import limit_spinning
 
-# The order of `tenor --help` is the way the data goes.
-COMMANDS = ("demo", "generate", "prepare", "train", "evaluate", "predict", "bench", "report", "doctor")
+# In the order of `tenor --help`, which follows the data through the stages.
+COMMANDS = (
+    "demo",
+    "generate",
+    "prepare",
+    "embed",
+    "neighbours",
+    "train",
+    "evaluate",
+    "predict",
+    "export",
+    "bench",
+    "report",
+    "doctor",
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -22,21 +37,27 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True),
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Raw reviews to a sentiment model you can trust, and what each added machine buys."""
+    """Turn raw reviews into a sentiment classifier, on a laptop or a cluster.
+
+    Tenor also measures what each extra worker gains.
+    """
 
 
 def build_app() -> typer.Typer:
-    """The typer application with every command that works."""
+    """The typer application with all commands."""
     app = typer.Typer(name="tenor", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
     app.callback()(_root)
     for name in COMMANDS:
-        module = importlib.import_module(f"tenor.cli.{name}")
+        module = importlib.import_module(f"tenor.cli.commands.{name}")
         app.command(name)(getattr(module, name))
     return app
 
 
 def main() -> None:
+    limit_spinning()
+    # If colorama is installed, numba prints an escape code at exit, after the JSON: mpirun gives its ranks a terminal
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     build_app()(prog_name="tenor")

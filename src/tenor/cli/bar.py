@@ -1,4 +1,4 @@
-"""The progress bar a terminal gets: stage, share done, rate, time left."""
+"""The progress bar on a terminal: stage, share done, rate and time left."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tenor.cli.console import rate
 
 
 class _Rate(ProgressColumn):
-    """Amount a second, in the stage's own unit."""
+    """Amount per second, in the unit of the stage."""
 
     def render(self, task: Task) -> Text:
         return Text(rate(task.finished_speed or task.speed or 0.0, task.fields["unit"]))
 
 
 class Bar:
-    """One bar at a time on standard error."""
+    """Shows one bar at a time on standard error."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None
@@ -38,7 +38,7 @@ class Bar:
             TextColumn("{task.description}"),
             BarColumn(),
             *(kind(table_column=Column(no_wrap=True)) for kind in (_Rate, TimeElapsedColumn, TimeRemainingColumn)),
-        )  # so the bar alone makes room for the note on a narrow terminal
+        )  # only the bar shrinks to make room for the note on a narrow terminal
         self._progress = Progress(*columns, TextColumn("{task.fields[note]}"), console=self._console, transient=True)
         self._progress.add_task(stage, total=total, unit=unit, note="")
         self._progress.start()

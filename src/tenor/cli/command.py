@@ -1,4 +1,4 @@
-"""What every command shares: settings as options, --config, --json, --debug, errors in one line, exit codes."""
+"""What every command shares: settings as options, --config, --json, --debug, one-line errors and exit codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,19 +19,30 @@ from tenor.cli.console import Console
 from tenor.errors import TenorError
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_NOT_OPTIONS = ("console", "settings", "given")  # parameters of a command's function that are not options
 
 
-def command(example: str, settings: type[Any] | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function that takes a `console` first and, where `settings` is given, a `settings` value.
+def command(
+    example: str, settings: type[Any] | None = None, owned_by: str = "{}", topics: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn a function into a command.
 
-    The fields of the settings become options, beside `--config FILE.toml` which fills them from a file.
+    The function takes a `console` first and, if `settings` is given, a `settings` value. The fields of the settings
+    become options, and `--config FILE.toml` reads them from a file. A parameter `given` receives the names of the
+    settings that were typed or stood in the file.
+
+    Args:
+        example: A command line that the help shows.
+        settings: The settings class of the command.
+        owned_by: How the help names the strategies or scenarios that use an option, such as `with --strategy {}`.
+        topics: Names with a line about each, which the help lists before the example.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True).parameters
-        parameters = [p.replace(kind=_KEYWORD) for name, p in own.items() if name not in ("console", "settings")]
+        parameters = [p.replace(kind=_KEYWORD) for name, p in own.items() if name not in _NOT_OPTIONS]
         if settings is not None:
-            parameters += [*_options(settings), _CONFIG]
+            parameters += [*_options(settings, owned_by), _CONFIG]
         parameters += [_JSON, _DEBUG]
 
         @functools.wraps(function)
@@ -41,66 +52,84 @@ def command(example: str, settings: type[Any] | None = None) -> Callable[[Callab
             with _errors(console):
                 if settings is not None:
                     values = _gather(settings, context, values)
-                function(console, **values)
+                function(console, **{name: value for name, value in values.items() if name in own})
 
         context = inspect.Parameter("context", _KEYWORD, annotation=typer.Context)
         run.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in [context, *parameters]}
-        run.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n[dim]Example:[/dim] {example}"
+        run.__doc__ = _help_text(function.__doc__ or "", topics or {}, example)
         return run
 
     return decorate
 
 
-def _options(settings: type[Any]) -> list[inspect.Parameter]:
+def _help_text(text: str, topics: Mapping[str, str], example: str) -> str:
+    """The paragraphs of a docstring, each on one line because the terminal's width is not known, topics, an example."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n")]
+    if topics:
+        paragraphs.append("\n".join(f"- {name}: {line}" for name, line in topics.items()))
+    return "\n\n".join([*paragraphs, f"[dim]Example:[/dim] {example}"])
+
+
+def _options(settings: type[Any], owned_by: str) -> list[inspect.Parameter]:
     hints = typing.get_type_hints(settings)
-    return [_option(field, hints[field.name]) for field in dataclasses.fields(settings)]
+    return [_option(field, hints[field.name], owned_by) for field in dataclasses.fields(settings)]
 
 
-def _option(field: dataclasses.Field[Any], kind: Any) -> inspect.Parameter:
-    flag = "--" + field.name.replace("_", "-")
+def _option(field: dataclasses.Field[Any], kind: Any, owned_by: str) -> inspect.Parameter:
+    flag = tenor_settings.option_name(field.name)
     text = field.metadata["help"]
     if choices := field.metadata["choices"]:
         text += f" One of: {', '.join(choices)}."
     if owners := field.metadata["owners"]:
-        text += f" For {', '.join(owners)}."
+        text += f" Only {owned_by.format(tenor_settings.either(owners))}."
     flags = (f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,)
-    annotation = Annotated[kind, typer.Option(*flags, help=text, show_default=field.default not in (None, ""))]
-    return inspect.Parameter(field.name, _KEYWORD, annotation=annotation, default=field.default)
+    option = typer.Option(
+        *flags,
+        help=text,
+        show_default=field.default not in (None, "") and field.default is not False,
+        metavar="" if kind is bool else None,  # the flags say enough, and help needs the columns
+        rich_help_panel=field.metadata["group"],
+    )
+    kind = str if kind == int | str else kind  # such as "auto" or a number
+    return inspect.Parameter(field.name, _KEYWORD, annotation=Annotated[kind, option], default=field.default)
 
 
 _CONFIG = inspect.Parameter(
     "config",
     _KEYWORD,
     default=None,
-    annotation=Annotated[Path | None, typer.Option("--config", help="Read options from a TOML file.")],
+    annotation=Annotated[
+        Path | None, typer.Option("--config", help="Read options from a TOML file. Typed options override the file.")
+    ],
 )
 _JSON = inspect.Parameter(
     "json",
     _KEYWORD,
     default=False,
-    annotation=Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")],
+    annotation=Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.", metavar="")],
 )
 _DEBUG = inspect.Parameter(
     "debug",
     _KEYWORD,
     default=False,
-    annotation=Annotated[bool, typer.Option("--debug", help="Show tracebacks.")],
+    annotation=Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", metavar="")],
 )
 
 
 def _gather(settings: type[Any], context: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
-    """Collect the settings' options into one value; only what the caller typed wins over the file."""
-    names = {field.name for field in dataclasses.fields(settings)}
-    given = {
+    """Collect the options that are settings into one value. Typed options override the file."""
+    names = tenor_settings.field_names(settings)
+    typed = {
         name: values[name] for name in names if getattr(context.get_parameter_source(name), "name", "") != "DEFAULT"
     }
     rest = {name: value for name, value in values.items() if name not in names and name != "config"}
-    return {**rest, "settings": tenor_settings.build(settings, given, values["config"])}
+    given = tenor_settings.given(settings, typed, values["config"])
+    return {**rest, "settings": tenor_settings.build(settings, given), "given": frozenset(given)}
 
 
-class _errors:  # noqa: N801 - reads as a with-statement's verb
-    """Turn an error into one line and an exit code; `--debug` lets the traceback through."""
+class _errors:  # noqa: N801 - used as a context manager
+    """Print an error as one line and leave with its exit code; with `--debug` the traceback is shown."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -112,12 +141,12 @@ class _errors:  # noqa: N801 - reads as a with-statement's verb
         if error is None or self.console.debug:
             return
         if isinstance(error, TenorError):
-            self.console.error(str(error))
+            self.console.error(error.for_command_line)
             raise typer.Exit(error.exit_code)
         if isinstance(error, KeyboardInterrupt):
             self.console.error("interrupted")
             raise typer.Exit(130)
-        if isinstance(error, BrokenPipeError):  # the reader of our output left, as `head` does
+        if isinstance(error, BrokenPipeError):  # the program that reads our output has left, as `head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1)
         if isinstance(error, OSError):

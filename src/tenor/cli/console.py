@@ -1,8 +1,7 @@
-"""What a person or a script sees: results on standard output, everything else on standard error."""
+"""Printing: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 import time
 from collections.abc import Sequence
@@ -10,22 +9,23 @@ from datetime import timedelta
 from typing import Any
 
 from tenor.progress import Progress, Silent
+from tenor.store.strict import strict_json
 
-EVERY_SECONDS = 30.0  # between lines that tell how far work is
+SECONDS_BETWEEN_LINES = 30.0  # of progress without a terminal
 _SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class Console:
-    """Printing for one command. With `json`, standard output carries one JSON object and nothing else."""
+    """Prints for one command. With `json`, standard output has one JSON object and nothing else."""
 
     def __init__(self, json: bool = False, debug: bool = False) -> None:
         self.json = json
         self.debug = debug
 
     def result(self, values: dict[str, Any], human: str | None = None) -> None:
-        """Print the command's answer: the object itself, or its words for a person (default: `name value` lines)."""
+        """Print the result of a command: with `json` the values, else the text `human` or `name value` lines."""
         if self.json:
-            print(jsonlib.dumps(values), flush=True)
+            print(strict_json(values), flush=True)
             return
         print(human if human is not None else lines(values), flush=True)
 
@@ -36,7 +36,7 @@ class Console:
         self.say(f"tenor: {' '.join(message.split())}")
 
     def progress(self) -> Progress:
-        """A bar on a terminal; in a pipe or a file lines, with `json` only warnings among them."""
+        """A bar on a terminal. In a pipe or a file: lines, and with `json` only warnings."""
         if not sys.stderr.isatty():
             return Lines(self) if not self.json else Warnings(self)
         from tenor.cli.bar import Bar
@@ -45,7 +45,7 @@ class Console:
 
 
 class Lines(Silent):
-    """Progress without a terminal: what is said, and twice a minute how far long work is."""
+    """Progress without a terminal: messages, and a line about the progress of long work twice per minute."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -54,14 +54,14 @@ class Lines(Silent):
     def start(self, stage: str, total: float | None, unit: str) -> None:
         self.stage, self.total, self.unit = stage, total, unit
         self.done, self.began = 0.0, time.monotonic()
-        self.told = self.began
+        self.last = self.began
 
     def advance(self, amount: float, note: str = "") -> None:
         self.done += amount
         now = time.monotonic()
-        if now - self.told < EVERY_SECONDS:
+        if now - self.last < SECONDS_BETWEEN_LINES:
             return
-        self.told = now
+        self.last = now
         speed = self.done / (now - self.began)
         parts = [self.stage, rate(speed, self.unit)]
         if self.total and speed:
@@ -74,7 +74,7 @@ class Lines(Silent):
 
 
 class Warnings(Silent):
-    """Progress for a script: warnings only."""
+    """Progress for a script: only warnings."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -84,21 +84,28 @@ class Warnings(Silent):
 
 
 def rate(speed: float, unit: str) -> str:
-    """Amount a second: `1.2 MB/s`."""
+    """Amount per second, such as `1.2 MB/s`."""
     size, prefix = next(((s, p) for s, p in _SCALE if speed >= s), (1.0, ""))
     shown = f"{speed / size:.1f}" if speed >= 1 else f"{speed:.2g}"
     return f"{shown} {prefix}{unit}/s"
 
 
 def lines(values: dict[str, Any]) -> str:
-    """`name  value` lines, aligned; floats short."""
+    """Aligned `name  value` lines with short numbers."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {_short(value)}" for name, value in values.items())
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A plain table: words to the left, numbers to the right."""
-    cells = [[_short(value) for value in row] for row in rows]
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], decimals: int | None = None) -> str:
+    """A plain table with words aligned left and numbers aligned right.
+
+    Args:
+        head: The titles of the columns. If all of them are empty, the table has no head.
+        rows: The values, row by row.
+        decimals: Digits after the point of every float; None shortens each float by itself.
+    """
+    fixed = "" if decimals is None else f".{decimals}f"
+    cells = [[f"{v:{fixed}}" if fixed and isinstance(v, float) else _short(v) for v in row] for row in rows]
     widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
     right = [
         bool(rows) and all(isinstance(row[i], int | float) or row[i] is None for row in rows) for i in range(len(head))
@@ -108,7 +115,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         parts = [f"{c:>{w}}" if r else f"{c:<{w}}" for c, w, r in zip(row, widths, right, strict=True)]
         return "  ".join(parts).rstrip()
 
-    return "\n".join([draw(list(head)), "  ".join("─" * w for w in widths), *map(draw, cells)])
+    titles = [draw(list(head)), "  ".join("─" * w for w in widths)] if any(head) else []
+    return "\n".join([*titles, *map(draw, cells)])
 
 
 def _short(value: Any) -> str:

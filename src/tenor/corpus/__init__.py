@@ -1,1 +1,1 @@
-"""Raw bytes to Arrow record batches of (text, rating, line): one file a format, label rules, the synthetic corpus."""
+"""Raw files to Arrow record batches of (text, rating, line): formats, label rules, and the synthetic corpus."""

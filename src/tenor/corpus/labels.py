@@ -1,4 +1,4 @@
-"""From a rating as it was written to a class, by a rule that is stated and never guessed."""
+"""From a rating as written in the file to a class, by a rule that is stated and never guessed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from tenor.errors import UsageError
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?\Z")
 BINARY = ("negative", "positive")
+BOOLEANS = ("false", "true")  # negative and positive, in a column with no other values
 STARS = ("1", "2", "3", "4", "5")
 NEUTRAL = -1
+NO_RATING = ""  # the canonical rating of a row that has none
 
 
 def canonical(raw: str) -> str:
-    """A rating in one spelling: 5, 5.0 and 5e0 are the same; a word stays a word."""
+    """A rating in its canonical spelling: 5, 5.0 and 5e0 become 5, True becomes true; any other word stays as it is."""
     raw = raw.strip(" \t\r")
     if not _NUMBER.match(raw):
-        return raw
+        return raw.lower() if raw.lower() in BOOLEANS else raw
     value = float(raw)
     if not math.isfinite(value):
         return raw
@@ -26,42 +28,56 @@ def canonical(raw: str) -> str:
 
 
 def is_number(rating: str) -> bool:
+    """Whether a rating is a finite number."""
     return _NUMBER.match(rating) is not None and math.isfinite(float(rating))
 
 
-def rank(rating: str) -> tuple[int, float, str]:
-    """The order of ratings: numbers by value, then words."""
+def sort_key(rating: str) -> tuple[int, float, str]:
+    """The sort key of a rating: numbers by value, then words."""
     return (0, float(rating), "") if is_number(rating) else (1, 0.0, rating)
 
 
 @dataclass(frozen=True)
 class LabelRule:
-    """Which ratings stand for which class; `values[i]` are those of class i."""
+    """Which ratings belong to which class: `values[i]` are the ratings of class i."""
 
     classes: tuple[str, ...]
     values: tuple[frozenset[str], ...]
 
     def as_dict(self) -> dict[str, list[str]]:
-        """Class → its ratings, sorted."""
-        return {name: sorted(values, key=rank) for name, values in zip(self.classes, self.values, strict=True)}
+        """Each class with its sorted ratings."""
+        return {name: sorted(values, key=sort_key) for name, values in zip(self.classes, self.values, strict=True)}
 
     @classmethod
     def from_dict(cls, values: dict[str, list[str]]) -> LabelRule:
         return cls(tuple(values), tuple(frozenset(ratings) for ratings in values.values()))
 
     @property
+    def is_boolean(self) -> bool:
+        """Whether true and false are the only ratings."""
+        return all(value in BOOLEANS for values in self.values for value in values)
+
+    @property
     def has_words(self) -> bool:
+        """Whether some ratings are words, not numbers."""
         return any(not is_number(value) for values in self.values for value in values)
 
     def accepts(self, rating: str) -> bool:
-        """Whether a canonical rating is one at all: a listed value, a number, or a word where words are listed. What
-        Python alone takes for a number (NaN, 1e999, full-width digits) is neither."""
-        if any(rating in values for values in self.values) or is_number(rating):
+        """Whether a canonical value is a rating at all; otherwise its row is rejected.
+
+        Ratings are the listed values, any number, and any word if the rule lists words. A rule for booleans accepts
+        only true and false. Values that only Python reads as numbers (NaN, 1e999, full-width digits) are not ratings.
+        """
+        if any(rating in values for values in self.values):
+            return True
+        if self.is_boolean:
+            return False
+        if is_number(rating):
             return True
         return self.has_words and 0 < len(rating) <= 64 and not _is_float(rating)
 
     def label(self, rating: str) -> int:
-        """The class of a canonical rating; NEUTRAL for one that is in no list."""
+        """The class of a canonical rating; NEUTRAL if no class lists it."""
         return next((i for i, values in enumerate(self.values) if rating in values), NEUTRAL)
 
 
@@ -74,14 +90,14 @@ def _is_float(word: str) -> bool:
 
 
 def make_rule(labels: str, negative: str, positive: str) -> LabelRule:
-    """The rule that the settings ask for."""
+    """The rule of the settings `labels`, `negative` and `positive`; UsageError if they contradict each other."""
     if labels == "stars":
         return LabelRule(STARS, tuple(frozenset([star]) for star in STARS))
     low, high = _values("--negative", negative), _values("--positive", positive)
     if low & high:
         raise UsageError(
             f"{', '.join(sorted(low & high))} is both negative and positive",
-            remedy="give --negative and --positive apart",
+            remedy="list each rating in only one of --negative and --positive",
         )
     return LabelRule(BINARY, (low, high))
 
@@ -89,5 +105,5 @@ def make_rule(labels: str, negative: str, positive: str) -> LabelRule:
 def _values(option: str, text: str) -> frozenset[str]:
     values = frozenset(canonical(part) for part in text.split(",") if part.strip())
     if not values:
-        raise UsageError(f"{option} lists no rating", remedy=f"give values parted by commas, such as {option} 1,2")
+        raise UsageError(f"{option} lists no rating", remedy=f"give ratings separated by commas, such as {option} 1,2")
     return values

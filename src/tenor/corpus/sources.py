@@ -1,114 +1,130 @@
-"""From what the caller names to pieces of work: files recognised, large plain ones cut into ranges."""
+"""Input files found, recognised and inspected: from the names that the caller gives to sources that can be read."""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import codecs
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-from tenor.corpus import delimited, parquet
-from tenor.corpus.columns import Columns, Wanted, choose
-from tenor.corpus.fields import first_keys, more_keys
-from tenor.corpus.formats import KNOWN, Kind, compression_of, format_of
-from tenor.corpus.inputs import expand
-from tenor.corpus.remote import is_url
-from tenor.corpus.streams import SNIFF, open_raw, open_unpacked, stamp
+from tenor.corpus.columns import AUTO, ColumnChooser, Wanted
+from tenor.corpus.files import archives
+from tenor.corpus.files.compression import compression_of
+from tenor.corpus.files.inputs import expand
+from tenor.corpus.files.remote import is_url
+from tenor.corpus.files.source import UTF8, Kind, Source
+from tenor.corpus.files.streams import first_bytes, is_empty, open_raw, open_unpacked, stamp
+from tenor.corpus.formats.registry import (
+    DELIMITED,
+    TEXT,
+    binary_format,
+    format_named,
+    has_known_suffix,
+    known_formats,
+    recognise,
+)
 from tenor.errors import CorpusError
-
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file, what it is, and how it will be read."""
-
-    path: str
-    size: int
-    kind: Kind
-    columns: Columns | None  # None for fastText lines
-    header: tuple[str, ...] = ()
-    body: int = 0  # where the first record starts
-    groups: tuple[int, ...] = ()  # bytes of each row group of a Parquet file
-    stamp: str = ""  # tells whether the file is still the same
-    folder: str = field(default_factory=os.getcwd)  # where a relative path starts, for workers that stand elsewhere
 
 
 def find_sources(inputs: Sequence[str | Path], wanted: Wanted) -> list[Source]:
-    """Every input file, in the order given."""
-    found = [inspect(path, wanted) for path in expand(inputs)]
+    """Every input file with its labels, in the given order; CorpusError if one cannot be read as labelled reviews."""
+    files = expand(inputs, has_known_suffix)
+    found = [inspect(path, wanted, member) for path in files for member in members(path, wanted)]
     doubts = [doubt for _, doubt in found if doubt]
     if doubts and len(doubts) == len(found):
         raise doubts[0]
     return [source for source, _ in found]
 
 
-def inspect(path: str, wanted: Wanted) -> tuple[Source, CorpusError | None]:
-    """Look at a file's name and first bytes; CorpusError when it cannot be read as reviews.
+def inspect(path: str, wanted: Wanted, member: str = "") -> tuple[Source, CorpusError | None]:
+    """A file as a source; CorpusError if it cannot be read as labelled reviews.
 
-    Beside the source comes what is wrong with it unless another file has the columns that the caller named.
+    The second value is an error if the file, seen whole, lacks a column that the caller has named. The caller raises it
+    unless another input file has the column. If unlabelled rows are wanted, a file without a rating column is read too.
     """
-    kind, start = recognise(path)
-    size, changed = stamp(path)
-    source = Source(path, size, kind, None, stamp=str(changed))
-    if kind.format == "text":
-        raise CorpusError(
-            "is of no known format", where=path, remedy=f"known are {KNOWN}; the name's ending or the content tells"
-        )
-    if kind.format == "fasttext":
-        return source, None
-    if kind.format == "json":
-        columns, doubt = _choose_keys(path, kind, start, wanted)
-        return replace(source, columns=columns), doubt
-    with open_unpacked(path, kind.compression) as stream:
-        if kind.format == "parquet":
-            names, groups = parquet.inspect(stream, path)
-            return replace(source, columns=choose(names, wanted, path), groups=tuple(groups)), None
-        header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
-        return replace(source, columns=choose(header, wanted, path), header=tuple(header), body=body), None
-
-
-def _choose_keys(path: str, kind: Kind, start: bytes, wanted: Wanted) -> tuple[Columns, CorpusError | None]:
-    """The columns of JSON lines. Lines need not be alike, so what the caller named is taken even where it is not seen.
-
-    It is in doubt when the file has been seen whole.
-    """
-    with contextlib.suppress(CorpusError):
-        return choose(first_keys(start), wanted, path), None
-    keys, whole = more_keys(path, kind.compression)
+    source, start = open_source(path, wanted, member)
+    found = format_named(source.kind.format)
+    if not found.has_labels:
+        remedy = f"give --format; the suffix or the content is recognised for {known_formats()}"
+        raise CorpusError("does not have a known format", where=source.shown, remedy=remedy)
+    source = replace(source, unlabelled=wanted.unlabelled)
     try:
-        return choose(keys, wanted, path), None
+        layout = found.inspect(source, start, ColumnChooser(wanted, source.shown))
     except CorpusError as error:
-        named = [name for name in (wanted.text, wanted.rating, wanted.title) if name]
-        return choose(dict.fromkeys([*keys, *named]), wanted, path), error if whole and keys else None
+        if not wanted.unlabelled:
+            raise
+        choose = ColumnChooser(wanted, source.shown, with_rating=False, only_unrated=True)
+        layout = replace(found.inspect(source, start, choose), doubt=error if wanted.rating else None)
+    return source.laid_out(layout), layout.doubt
 
 
-def recognise(path: str) -> tuple[Kind, bytes]:
-    """A file's kind and the first bytes of its content; one that tells nothing is plain text."""
+def members(path: str, wanted: Wanted) -> list[str]:
+    """The files to read inside a zip archive; [""] for any other file."""
+    if compression_of(path, _magic(path)) != "zip":
+        return [""]
+    with open_raw(path) as raw:
+        return archives.members(raw, path, lambda name: wanted.format != AUTO or has_known_suffix(name))
+
+
+def open_source(path: str, wanted: Wanted, member: str = "") -> tuple[Source, bytes]:
+    """A file as a source without columns yet, and the first bytes of its content."""
+    shown = f"{path}/{member}" if member else path
+    kind, start = _recognise(path, wanted, member, shown)
+    size, changed = stamp(path)
+    if member:
+        with open_raw(path) as raw:
+            size = archives.packed_size(raw, path, member)
+    return Source(path, size, kind, stamp=str(changed), name=shown if member else ""), start
+
+
+def _recognise(path: str, wanted: Wanted, member: str, shown: str) -> tuple[Kind, bytes]:
+    """A file's kind and the first bytes of its content. A file that no format recognises is plain text."""
+    kind = Kind("", compression_of(path, _magic(path)), member=member)
+    start = _start(path, kind, shown)
+    if member and compression_of(member, start):
+        raise CorpusError("is compressed inside a zip archive", where=shown, remedy="unpack the archive first")
+    binary = binary_format(start)
+    if binary and wanted.format in (AUTO, binary.name):
+        if kind.compression:
+            remedy = f"unpack it first: {binary.title} is not read from the first byte to the last"
+            raise CorpusError(f"is {binary.title} compressed as {kind.compression}", where=shown, remedy=remedy)
+        return Kind(binary.name, ""), start
+    if wanted.encoding != UTF8:
+        kind = replace(kind, encoding=wanted.encoding)
+        start = _start(path, kind, shown)
+    elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise CorpusError("starts like UTF-16 text", where=shown, remedy="give --encoding utf-16")
+    if wanted.format != AUTO:
+        return replace(kind, format=wanted.format), start
+    found = recognise(member or path, start) or (TEXT if wanted.delimiter == AUTO else DELIMITED)
+    return replace(kind, format=found), start
+
+
+def _magic(path: str) -> bytes:
+    """The first bytes of the file, which tell its compression."""
     _refuse_streams(path)
     with open_raw(path) as raw:
-        packed = raw.read(8)
-    if not packed:
-        raise CorpusError("is empty", where=path, remedy="give a file with reviews in it")
-    compression = compression_of(path, packed)
-    with open_unpacked(path, compression) as stream:
-        start = stream.read(SNIFF)
-    if not start.strip():
-        raise CorpusError("is empty", where=path, remedy="give a file with reviews in it")
-    return Kind(format_of(path, start) or "text", compression), start
+        start = raw.read(8)
+    if not start:
+        raise is_empty(path)
+    return start
+
+
+def _start(path: str, kind: Kind, shown: str) -> bytes:
+    with open_unpacked(path, kind) as stream:
+        return first_bytes(stream, shown)
 
 
 def _refuse_streams(path: str) -> None:
-    """Files are opened several times, and what was read of a pipe is gone."""
+    """Refuse pipes and devices: files are opened several times, but a pipe can be read only once."""
     if is_url(path):
         return
     try:
         mode = Path(path).stat().st_mode
     except OSError:
-        return  # opening it will tell what is wrong
+        return  # opening the file reports the error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise CorpusError(
-            "is a pipe or device, which can be read only once", where=path, remedy="write it to a file first"
+            "is a pipe or device, which can be read only once", where=path, remedy="write its content to a file first"
         )

@@ -1,86 +1,67 @@
-"""Texts without labels, for prediction: any known format, or plain text with one review a line."""
+"""Texts without labels, for prediction: in any known format, or plain text with one review per line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import BinaryIO, cast
 
 import pyarrow as pa
 
-from tenor.corpus import delimited, parquet
-from tenor.corpus.batch import Batch
-from tenor.corpus.blocks import line_blocks
-from tenor.corpus.columns import Columns, choose_text
-from tenor.corpus.fields import first_keys, more_keys
-from tenor.corpus.pieces import Piece, read_piece, whole
-from tenor.corpus.sources import DELIMITERS, Source, recognise
-from tenor.corpus.streams import open_unpacked, stamp
+from tenor.corpus.columns import ColumnChooser, Wanted
+from tenor.corpus.files.source import Source
+from tenor.corpus.files.streams import open_content
+from tenor.corpus.formats.base import BadLine
+from tenor.corpus.formats.plain_text import read as read_plain_text
+from tenor.corpus.formats.registry import format_named
+from tenor.corpus.pieces import Piece, name_encoding, whole
+from tenor.corpus.sources import members, open_source
 from tenor.errors import CorpusError
 
+_ANY = Wanted()
 
-def read_texts(path: str, text_column: str | None = None) -> Iterator[pa.Array]:
-    """Arrays of texts in the order of the input, one for every row; `-` is standard input, one review a line.
 
-    A row that cannot be read stops it with CorpusError: an answer for each row is expected.
+def read_texts(path: str, wanted: Wanted = _ANY) -> Iterator[pa.Array]:
+    """Arrays of texts in the order of the input, one text per row; `-` is standard input with one review per line.
+
+    Raises:
+        CorpusError: A row cannot be read. Prediction must answer for each row, so none is left out.
     """
     if path == "-":
         stream = sys.stdin.buffer
-        yield from _plain(cast(BinaryIO, getattr(stream, "raw", stream)), "standard input")  # lines as they come
-    else:
-        yield from read_piece_texts(whole(text_source(path, text_column)))
-
-
-def text_source(path: str, text_column: str | None = None) -> Source:
-    """The file as a source whose rows are texts alone."""
-    kind, start = recognise(path)
-    source = Source(path, stamp(path)[0], kind, None)
-    if kind.format == "json":
         try:
-            text = choose_text(first_keys(start), text_column, path)
-        except CorpusError:
-            text = choose_text(more_keys(path, kind.compression)[0], text_column, path)
-        return replace(source, columns=Columns(text, None))
-    if kind.format in ("text", "fasttext"):
-        return source
-    with open_unpacked(path, kind.compression) as stream:
-        if kind.format == "parquet":
-            header, groups = parquet.inspect(stream, path)
-            source = replace(source, groups=tuple(groups))
-        else:
-            header, body = delimited.read_header(stream, DELIMITERS[kind.format], path)
-            source = replace(source, header=tuple(header), body=body)
-    return replace(source, columns=Columns(choose_text(header, text_column, path), None))
+            yield from read_plain_text(cast(BinaryIO, getattr(stream, "raw", stream)))  # raw: lines as they arrive
+        except BadLine as bad:
+            raise CorpusError(f"line {bad.line}: {bad.reason}", where="standard input", remedy=bad.remedy) from None
+    else:
+        yield from read_piece_texts(whole(text_source(path, wanted)))
+
+
+def text_source(path: str, wanted: Wanted = _ANY) -> Source:
+    """A file as a source of texts; a title column, if the caller names one, is put before the text."""
+    names = members(path, wanted)
+    if len(names) > 1:
+        raise CorpusError(f"contains {len(names)} files", where=path, remedy="unpack it and give one of them")
+    source, start = open_source(path, wanted, names[0])
+    found = format_named(source.kind.format)
+    if not found.has_columns and wanted.title is not None:
+        remedy = "omit --title-column, or give a file with columns"
+        raise CorpusError(f"has no columns, so none called {wanted.title!r}", where=path, remedy=remedy)
+    return source.laid_out(found.inspect(source, start, ColumnChooser(wanted, source.shown, with_rating=False)))
 
 
 def read_piece_texts(piece: Piece) -> Iterator[pa.Array]:
-    """The texts of one piece of a source made by `text_source`."""
-    source = piece.source
-    if source.kind.format == "text":
-        with open_unpacked(source.path, source.kind.compression, source.folder) as stream:
-            yield from _plain(stream, source.path)
-        return
-    for batch in read_piece(piece):
-        yield _texts(batch, source.path)
+    """The texts of one piece of a source that `text_source` has made."""
+    source, found = piece.source, format_named(piece.source.kind.format)
+    try:
+        with open_content(source) as stream:
+            yield from found.read_texts(stream, source, piece.start, piece.end)
+    except BadLine as bad:
+        line = bad.line + (_lines_before(piece) if piece.start > source.body else 0)
+        reason = name_encoding(bad.reason, source)
+        raise CorpusError(f"line {line}: {reason}", where=source.shown, remedy=bad.remedy) from None
 
 
-def _texts(batch: Batch, where: str) -> pa.Array:
-    if batch.rejects:
-        first = batch.rejects[0]
-        raise CorpusError(f"line {first.line}: {first.reason}", where=where, remedy="mend or remove the line")
-    return batch.rows.column(0)
-
-
-def _plain(stream: BinaryIO, where: str) -> Iterator[pa.Array]:
-    line = 1
-    for block in line_blocks(stream):
-        if block is None:
-            raise CorpusError(f"line {line} is too long", where=where, remedy="give one review a line")
-        try:
-            texts = str(block, "utf-8").split("\n")[:-1]
-        except UnicodeDecodeError as error:
-            line += bytes(block[: error.start]).count(b"\n")
-            raise CorpusError(f"line {line}: invalid UTF-8", where=where, remedy="convert it to UTF-8") from error
-        line += len(texts)
-        yield pa.array(texts, pa.large_string())
+def _lines_before(piece: Piece) -> int:
+    with open_content(piece.source) as stream:
+        return format_named(piece.source.kind.format).lines_before(stream, piece.source, piece.start)

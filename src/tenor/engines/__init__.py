@@ -1,1 +1,1 @@
-"""Where a map-reduce job runs: one small protocol, one file each."""
+"""Where the tasks of a map-reduce job run: one protocol, and one file per engine."""

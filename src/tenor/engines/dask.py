@@ -1,4 +1,10 @@
-"""Dask: an own cluster of local processes on loopback, dashboard included, or one that is already running."""
+"""The Dask engine: a cluster that Tenor starts on loopback, with a dashboard, or one that is already running.
+
+Dask moves code by pickle, so anybody who can connect to a scheduler can run code as its user. The cluster that Tenor
+starts therefore uses TLS with a certificate made for this one run, which also keeps out other users of the machine. The
+key stays in memory. Python's ssl can only load a key from a file; Dask writes it to a private folder and removes it at
+once.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +14,19 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, answer, too_many_deaths, unwrap
+from tenor.engines.kept_environment import kept_environment
+from tenor.engines.protocol import MAX_ATTEMPTS, Done, answer, too_many_deaths, unwrap
+from tenor.engines.records import Json
 from tenor.engines.settings import EngineSettings
-from tenor.engines.surroundings import kept_environment
+from tenor.environment import num_workers
 from tenor.errors import MissingExtra, UsageError, WorkerError
 
 _LOOPBACK = "127.0.0.1"
-_STARTS = 10
+_STARTS = 10  # attempts to start a cluster
 
 
 class DaskEngine:
-    """Tasks as futures. Dask gives a task up when three of its workers died; here it is given out again."""
+    """Runs each task as a Dask future. A task that Dask gives up because its workers died is submitted again."""
 
     name = "dask"
 
@@ -51,22 +59,31 @@ class DaskEngine:
                 client = self._distributed.Client(settings.cluster, security=_security(settings), timeout=20)
             except (OSError, TimeoutError, ValueError) as error:
                 raise WorkerError(
-                    f"no Dask scheduler answers: {error}", where=settings.cluster, remedy="check --cluster and --tls-*"
+                    f"no Dask scheduler answers: {error}",
+                    where=settings.cluster,
+                    remedy="check --cluster, --tls-ca, --tls-cert and --tls-key",
                 ) from error
             return self._open.enter_context(client)
-        return self._open.enter_context(self._distributed.Client(self._open.enter_context(self._own(settings.workers))))
+        cluster = self._open.enter_context(self._start_cluster(num_workers(settings.workers)))
+        return self._open.enter_context(self._distributed.Client(cluster, security=cluster.security))
 
-    def _own(self, workers: int) -> Any:
-        """A cluster of our own on loopback. Dask gives up when a worker dies while it starts; we try again."""
+    def _start_cluster(self, workers: int) -> Any:
+        """Start a cluster on loopback. Dask gives up when a worker dies during the start, so this tries again."""
+        security = _temporary_security()
         for left in reversed(range(_STARTS)):
             try:
                 return self._distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0"
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    protocol="tls://",
+                    security=security,
+                    host=_LOOPBACK,
+                    dashboard_address=f"{_LOOPBACK}:0",
                 )
             except RuntimeError as error:
                 if not left:
                     raise WorkerError(
-                        f"Dask's workers do not start: {error}", remedy="look at their messages"
+                        f"the Dask workers do not start: {error}", remedy="read their messages on standard error"
                     ) from error
         raise AssertionError("unreachable")
 
@@ -78,14 +95,14 @@ class DaskEngine:
             raise MissingExtra("--dask-report", "dask") from error
         self._open.enter_context(self._distributed.performance_report(filename=file))
 
-    def run(self, stage: str, tasks: Sequence[Task], done: Done) -> list[Task]:
+    def run(self, stage: str, tasks: Sequence[Json], done: Done) -> list[Json]:
         work = functools.partial(answer, stage)
         waiting = {
             self._client.submit(work, task, pure=False, retries=MAX_ATTEMPTS): number
             for number, task in enumerate(tasks)
         }
         attempts = [1] * len(tasks)
-        results: dict[int, Task] = {}
+        results: dict[int, Json] = {}
         completed = self._distributed.as_completed(list(waiting))
         try:
             for future in completed:
@@ -109,12 +126,22 @@ class DaskEngine:
         self._open.close()
 
 
+def _temporary_security() -> Any:
+    """A certificate that no other process knows."""
+    from distributed.security import Security
+
+    try:
+        return Security.temporary()
+    except ImportError as error:
+        raise MissingExtra("--engine dask", "dask") from error
+
+
 def _security(settings: EngineSettings) -> Any:
     files = (settings.tls_ca, settings.tls_cert, settings.tls_key)
     if not any(files) and not (settings.cluster or "").startswith("tls://"):
         return None
     if not all(files):
-        raise UsageError("TLS needs three files", remedy="give --tls-ca, --tls-cert and --tls-key")
+        raise UsageError("a tls:// cluster needs three files", remedy="give --tls-ca, --tls-cert and --tls-key")
     from distributed.security import Security
 
     ca, cert, key = files

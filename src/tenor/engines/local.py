@@ -1,4 +1,4 @@
-"""Local processes. A worker that dies is replaced and its task given to another."""
+"""The local engine: worker processes on this machine. A worker that dies is replaced, and its task runs again."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tenor.engines.protocol import MAX_ATTEMPTS, Done, Task, call, too_many_deaths, unwrap
+from tenor.engines.protocol import MAX_ATTEMPTS, Done, call, too_many_deaths, unwrap
+from tenor.engines.records import Json
 
 
 class LocalEngine:
-    """`workers` processes; one worker is this process itself, with nothing to start."""
+    """Runs tasks in `workers` child processes; a single worker is this process itself."""
 
     name = "local"
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._crew: list[_Worker] = []
+        self._pool: list[_Worker] = []
 
-    def run(self, stage: str, tasks: Sequence[Task], done: Done) -> list[Task]:
+    def run(self, stage: str, tasks: Sequence[Json], done: Done) -> list[Json]:
         if self.workers == 1 or len(tasks) <= 1:
-            return [_tell(call(stage, task), done) for task in tasks]
-        while len(self._crew) < min(self.workers, len(tasks)):
-            self._crew.append(_Worker())
+            return [_report(call(stage, task), done) for task in tasks]
+        while len(self._pool) < min(self.workers, len(tasks)):
+            self._pool.append(_Worker())
         try:
-            return _Shift(self._crew, stage, tasks, done).work()
+            return _StageRun(self._pool, stage, tasks, done).run()
         except BaseException:
-            self.close()  # the others are still at tasks whose answers nobody will hear
+            self.close()  # the other workers still run tasks that nobody needs any more
             raise
 
     def close(self) -> None:
-        for worker in self._crew:
+        for worker in self._pool:
             worker.stop()
-        self._crew = []
+        self._pool = []
 
 
-def _tell(result: Task, done: Done) -> Task:
+def _report(result: Json, done: Done) -> Json:
     done(result)
     return result
 
 
 class _Worker:
-    """One child process and the task it holds."""
+    """One child process, and the number of the task that it runs."""
 
     def __init__(self) -> None:
         path = os.pathsep.join(p or str(Path.cwd()) for p in sys.path)
@@ -59,15 +59,15 @@ class _Worker:
         )
         self.task: int | None = None
 
-    def give(self, number: int, request: Task) -> None:
+    def give(self, number: int, request: Json) -> None:
         assert self.process.stdin is not None
         self.task = number
-        with contextlib.suppress(BrokenPipeError):  # it is dead; the end of its output says so
+        with contextlib.suppress(BrokenPipeError):  # the worker is dead; `reply` notices it
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
 
-    def reply(self) -> dict[str, Any] | None:
-        """Its answer, or None when it died."""
+    def reply(self) -> Json | None:
+        """The worker's reply, or None if the worker died."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         return json.loads(line) if line.endswith(b"\n") else None
@@ -81,52 +81,53 @@ class _Worker:
                     pipe.close()
 
 
-class _Shift:
-    """One stage on a crew of workers."""
+class _StageRun:
+    """The tasks of one stage on a pool of workers; a worker is named by its index in the pool."""
 
-    def __init__(self, crew: list[_Worker], stage: str, tasks: Sequence[Task], done: Done) -> None:
-        self.crew, self.stage, self.tasks, self.done = crew, stage, tasks, done
+    def __init__(self, pool: list[_Worker], stage: str, tasks: Sequence[Json], done: Done) -> None:
+        self.pool, self.stage, self.tasks, self.done = pool, stage, tasks, done
         self.waiting = list(range(len(tasks)))[::-1]
         self.attempts = [0] * len(tasks)
-        self.results: dict[int, Task] = {}
+        self.results: dict[int, Json] = {}
 
-    def work(self) -> list[Task]:
-        for seat in range(len(self.crew)):
-            self._next(seat)
+    def run(self) -> list[Json]:
+        for index in range(len(self.pool)):
+            self._give_next(index)
         while len(self.results) < len(self.tasks):
-            for seat in self._ready():
-                self._hear(seat)
+            for index in self._ready():
+                self._take_reply(index)
         return [self.results[number] for number in range(len(self.tasks))]
 
     def _ready(self) -> list[int]:
+        """Wait until some workers have replied or died."""
         with selectors.DefaultSelector() as selector:
-            for seat, worker in enumerate(self.crew):
+            for index, worker in enumerate(self.pool):
                 if worker.task is not None:
                     assert worker.process.stdout is not None
-                    selector.register(worker.process.stdout, selectors.EVENT_READ, seat)
+                    selector.register(worker.process.stdout, selectors.EVENT_READ, index)
             return [key.data for key, _ in selector.select()]
 
-    def _next(self, seat: int) -> None:
+    def _give_next(self, index: int) -> None:
         if self.waiting:
             number = self.waiting.pop()
             self.attempts[number] += 1
-            self.crew[seat].give(number, {"stage": self.stage, "task": self.tasks[number]})
+            self.pool[index].give(number, {"stage": self.stage, "task": self.tasks[number]})
 
-    def _hear(self, seat: int) -> None:
-        worker = self.crew[seat]
+    def _take_reply(self, index: int) -> None:
+        worker = self.pool[index]
         number, reply = worker.task, worker.reply()
         assert number is not None
         worker.task = None
         if reply is None:
-            self._replace(seat, number)
+            self._replace(index, number)
         else:
-            self.results[number] = _tell(unwrap(reply), self.done)
-        self._next(seat)
+            self.results[number] = _report(unwrap(reply), self.done)
+        self._give_next(index)
 
-    def _replace(self, seat: int, number: int) -> None:
-        code = self.crew[seat].process.wait()
-        self.crew[seat].stop()
+    def _replace(self, index: int, number: int) -> None:
+        code = self.pool[index].process.wait()
+        self.pool[index].stop()
         if self.attempts[number] >= MAX_ATTEMPTS:
             raise too_many_deaths(self.stage, f"ended with code {code}")
         self.waiting.append(number)
-        self.crew[seat] = _Worker()
+        self.pool[index] = _Worker()

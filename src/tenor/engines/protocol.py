@@ -1,8 +1,8 @@
-"""What a map-reduce job asks of the place where it runs.
+"""What every engine provides to a map-reduce job: each task of a stage is run, and its result comes back.
 
-A task is a JSON object, a stage the dotted name of a function that takes it and gives back a JSON object. Data goes
-through files in a folder that every worker sees, each written under a temporary name and then renamed: a task may be
-run twice, by two workers at once, without harm. So an engine has one duty: see that every task is done.
+A stage is the name of a function, `module:function`. The function takes one task and returns one result, both JSON
+objects. Data goes through files in a folder that every worker sees, each written under a temporary name and then
+renamed. A task may therefore run twice, even on two workers at once, without harm.
 """
 
 from __future__ import annotations
@@ -10,68 +10,81 @@ from __future__ import annotations
 import importlib
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from tenor import errors
+from tenor.engines.records import Json
 from tenor.errors import TenorError, WorkerError
 from tenor.memory import keep_freed_memory
 
-Task = dict[str, Any]
-Done = Callable[[Task], None]
+Done = Callable[[Json], object]  # called with a task's result
 
-MAX_ATTEMPTS = 20  # of one task whose workers die
+MAX_ATTEMPTS = 20  # per task, when the workers that run the task die
 
 
 class Engine(Protocol):
+    """Runs the tasks of one stage after another. `JobStage.run` is the typed way to use an engine."""
+
     name: str
     workers: int
 
-    def run(self, stage: str, tasks: Sequence[Task], done: Done) -> list[Task]:
-        """Do every task, in any order; results in the order of the tasks. `done` hears each result as it comes."""
+    def run(self, stage: str, tasks: Sequence[Json], done: Done) -> list[Json]:
+        """Run every task, in any order.
+
+        Args:
+            stage: The function to run, as `module:function`.
+            tasks: One JSON object per call of the function.
+            done: Is called with each result as soon as it arrives.
+
+        Returns:
+            The results in the order of the tasks.
+
+        Raises:
+            TenorError: A task raised one.
+            OSError: A task raised one.
+            WorkerError: A task raised any other exception, or its workers died too often.
+        """
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the workers that the engine started."""
+        ...
 
 
-def call(stage: str, task: Task) -> Task:
-    """Run one task here."""
+def call(stage: str, task: Json) -> Json:
+    """Run one task in this process."""
     keep_freed_memory()
     module, _, name = stage.partition(":")
-    result: Task = getattr(importlib.import_module(module), name)(task)
+    result: Json = getattr(importlib.import_module(module), name)(task)
     return result
 
 
-def answer(stage: str, task: Task) -> Task:
-    """Run one task and say how it went, in words that any transport can carry."""
+def answer(stage: str, task: Json) -> Json:
+    """Run one task; return its result or its error as a JSON object."""
     try:
         return {"result": call(stage, task)}
     except TenorError as error:
-        kind = type(error).__name__
-        return {"error": {"kind": kind, "what": error.what, "where": error.where, "remedy": error.remedy}}
+        return {"error": error.to_dict()}
     except OSError as error:
         return {"oserror": [error.errno, error.strerror or str(error), error.filename and str(error.filename)]}
     except Exception:
         return {"crash": traceback.format_exc()}
 
 
-def unwrap(reply: Task) -> Task:
-    """A worker's result, or its error raised here."""
+def unwrap(reply: Json) -> Json:
+    """Return the result in a worker's reply, or raise the error in it."""
     if "result" in reply:
-        result: Task = reply["result"]
+        result: Json = reply["result"]
         return result
     if "error" in reply:
-        told = reply["error"]
-        kind: type[TenorError] = getattr(errors, told["kind"])
-        error = kind.__new__(kind)
-        TenorError.__init__(error, told["what"], where=told["where"], remedy=told["remedy"])
-        raise error
+        raise TenorError.from_dict(reply["error"])
     if "oserror" in reply:
         raise OSError(*reply["oserror"])
-    raise WorkerError(f"a worker failed:\n{reply['crash']}", remedy="this is a fault of ours: please report it")
+    raise WorkerError(f"a worker failed:\n{reply['crash']}", remedy="this is a bug in Tenor: please report it")
 
 
-def too_many_deaths(stage: str, told: str) -> WorkerError:
+def too_many_deaths(stage: str, last: str) -> WorkerError:
+    """The error for a task that is given up; `last` says how its last worker died."""
     return WorkerError(
-        f"workers died {MAX_ATTEMPTS} times at one task of {stage}; the last one: {told}",
-        remedy="look for the kernel's out-of-memory killer, or use fewer workers",
+        f"{MAX_ATTEMPTS} workers died while they ran the same task of {stage}; the last one: {last}",
+        remedy="check whether the kernel's out-of-memory killer ended them (dmesg), or use fewer workers",
     )

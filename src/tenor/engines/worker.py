@@ -1,4 +1,7 @@
-"""A local worker process: tasks come as JSON lines on standard input, results leave on standard output."""
+"""A worker process of the local engine: reads tasks from standard input and writes replies to standard output.
+
+Tasks and replies are JSON, one per line.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from tenor.engines.protocol import answer
 
 
 def main() -> None:
-    """Serve until standard input ends. A parent that dies ends it, so no worker outlives its job."""
+    """Run tasks until standard input ends. It ends when the parent dies, so no worker outlives its job."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints must not mix with the replies
+    os.dup2(2, 1)  # lines that a library prints must not mix with the replies
     inbox: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
     while True:

@@ -1,1 +1,4 @@
-"""Mergeable scores and exact metrics, each beside the majority baseline."""
+"""Everything about measuring that needs no run folder: metrics, scores, labelled rows and the scoring loop.
+
+The public function `tenor.evaluate` loads a run, so it is in `prediction/evaluate.py`.
+"""

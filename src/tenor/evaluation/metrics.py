@@ -1,7 +1,7 @@
 """Exact metrics from integer counts: the same to the bit in whatever order the scores were merged.
 
-F1 is 2·TP / (2·TP + FP + FN), so true negatives never enter it. AUC is the share of (positive, negative) pairs that
-the model puts in the right order, ties counting half, which is the area under the ROC curve without any binning.
+F1 is 2·TP / (2·TP + FP + FN); true negatives do not enter it. AUC is the share of (positive, negative) pairs that the
+model puts in the right order, where a tie counts half. It equals the area under the ROC curve, without any binning.
 """
 
 from __future__ import annotations
@@ -20,24 +20,64 @@ from tenor.evaluation.scores import Scores
 
 @dataclasses.dataclass(frozen=True)
 class Metrics:
-    """How good the predictions are, beside always answering with the most frequent class."""
+    """How good predictions are, beside a baseline that always predicts the most frequent class.
+
+    Attributes:
+        rows: Rows that were measured.
+        accuracy: Share of the rows whose label is predicted.
+        f1_macro: Mean of the F1 of all classes that occur.
+        f1_weighted: Mean of the F1 of all classes, weighted by their rows.
+        log_loss: Mean of −log(probability of the true class).
+        auc: Share of the (positive, negative) pairs in the right order; None if only one class occurs.
+        per_class: Precision, recall, F1 and rows of each class.
+        confusion: Rows by true class (first index) and predicted class (second index).
+        majority_baseline: The same figures for the baseline, and its class.
+    """
 
     rows: int
     accuracy: float
     f1_macro: float
     f1_weighted: float
-    log_loss: float  # the mean of −log of the probability that the true class was given
-    auc: float | None  # None where only one class occurs: there is no pair to order
+    log_loss: float
+    auc: float | None
     per_class: dict[str, dict[str, float]]
-    confusion: list[list[int]]  # rows are the true classes, columns the predicted ones
+    confusion: list[list[int]]
     majority_baseline: dict[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
+        """Return all figures as JSON values.
+
+        >>> tenor.evaluate("run", "data").as_dict()["accuracy"]  # doctest: +SKIP
+        0.871
+        """
         return dataclasses.asdict(self)
 
 
+@dataclasses.dataclass(frozen=True)
+class Evaluation(Metrics):
+    """The result of `tenor.evaluate`: metrics, and all rows accounted for: rows_read = rows + dropped + rejected.
+
+    Attributes:
+        rows_read: Rows that were read.
+        dropped: Rows that were dropped, by reason, as `prepare` counts them.
+        rejected: Rows that were rejected, by reason.
+    """
+
+    rows_read: int
+    dropped: dict[str, int]
+    rejected: dict[str, int]
+
+
 def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
-    """Measure what was collected; `classes[i]` is the name of label i."""
+    """Compute the metrics of scores.
+
+    Args:
+        scores: Probabilities and labels of all rows.
+        classes: The name of each label.
+
+    Raises:
+        UsageError: There are no rows, or the scores do not fit the classes.
+    """
     probabilities, labels = scores.arrays()
     _check(probabilities, labels, classes)
     confusion = count_confusion(labels, decide(probabilities), len(classes))
@@ -53,7 +93,7 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
 
 
 def decide(probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The predicted label of each row; a tie goes to the lower label, with two classes as with many."""
+    """The predicted label of each row. A tie goes to the lower label."""
     if probabilities.ndim == 1:
         return (probabilities > 0.5).astype(np.int64)
     labels: NDArray[np.int64] = probabilities.argmax(axis=1)
@@ -61,13 +101,23 @@ def decide(probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def count_confusion(labels: NDArray[np.int64], predicted: NDArray[np.int64], num_classes: int) -> NDArray[np.int64]:
-    """(num_classes, num_classes) counts: true label down, predicted label across."""
+    """Number of rows, (num_classes, num_classes), by true label (first index) and predicted label (second index)."""
     cells = np.bincount(labels * num_classes + predicted, minlength=num_classes**2)
     return cells.reshape(num_classes, num_classes)
 
 
 def pair_auc(positive: NDArray[np.float32], negative: NDArray[np.float32]) -> float | None:
-    """The share of (positive, negative) pairs in the right order, ties as half; n log n, integers until the end."""
+    """The share of (positive, negative) pairs in the right order, where a tie counts half.
+
+    Takes n·log n time. Counts are integers until the last division.
+
+    Args:
+        positive: Probabilities of the rows of the positive class.
+        negative: Probabilities of all other rows.
+
+    Returns:
+        The share; None if there is no pair.
+    """
     if not len(positive) or not len(negative):
         return None
     ordered = np.sort(negative)
@@ -77,7 +127,7 @@ def pair_auc(positive: NDArray[np.float32], negative: NDArray[np.float32]) -> fl
 
 
 def _log_loss(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    """Of a probability of 0 the smallest that float32 can hold is taken."""
+    """A probability of 0 counts as the smallest normal float32."""
     if probabilities.ndim == 1:
         given = np.where(labels == 1, probabilities, 1.0 - probabilities)
     else:
@@ -96,20 +146,20 @@ def _area(probabilities: NDArray[np.float32], labels: NDArray[np.int64], num_cla
 
 
 def _summary(confusion: NDArray[np.int64]) -> dict[str, float]:
-    """Accuracy and averaged F1. Macro is over the classes that occur, as truth or as prediction."""
-    true, said = confusion.sum(axis=1), confusion.sum(axis=0)
+    """Accuracy and averaged F1. The macro average is over the classes that occur as true or predicted labels."""
+    true, predicted = confusion.sum(axis=1), confusion.sum(axis=0)
     f1 = _f1(confusion)
     rows = int(true.sum())
     return {
         "accuracy": int(confusion.trace()) / rows,
-        "f1_macro": _mean(value for value, seen in zip(f1, true + said, strict=True) if seen),
+        "f1_macro": _mean(value for value, seen in zip(f1, true + predicted, strict=True) if seen),
         "f1_weighted": math.fsum(value * int(count) for value, count in zip(f1, true, strict=True)) / rows,
     }
 
 
 def _f1(confusion: NDArray[np.int64]) -> list[float]:
-    hits, true, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    return [_share(2 * int(h), int(t) + int(s)) for h, t, s in zip(hits, true, said, strict=True)]
+    hits, true, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+    return [_share(2 * int(h), int(t) + int(s)) for h, t, s in zip(hits, true, predicted, strict=True)]
 
 
 def _per_class(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -126,7 +176,7 @@ def _per_class(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str
 
 
 def _majority(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str, Any]:
-    """What answering always with the most frequent true class would score."""
+    """The metrics of always predicting the most frequent class."""
     true = confusion.sum(axis=1)
     winner = int(true.argmax())
     always = np.zeros_like(confusion)
@@ -139,9 +189,13 @@ def _check(probabilities: NDArray[np.float32], labels: NDArray[np.int64], classe
         raise UsageError("there are no rows to measure", remedy="give data with at least one labelled row")
     if len(classes) < 2 or probabilities.shape[1:] not in ([(), (2,)] if len(classes) == 2 else [(len(classes),)]):
         shape = probabilities.shape
-        raise UsageError(f"probabilities of shape {shape} do not fit the classes {', '.join(classes)}")
+        raise UsageError(
+            f"probabilities of shape {shape} do not fit the classes {', '.join(classes)}",
+            remedy="give one probability per row for two classes, or one per class",
+        )
     if labels.min() < 0 or labels.max() >= len(classes):
-        raise UsageError(f"label {labels.max()} has no name", remedy=f"labels run from 0 to {len(classes) - 1}")
+        wrong = labels.min() if labels.min() < 0 else labels.max()
+        raise UsageError(f"label {wrong} has no class", remedy=f"give labels from 0 to {len(classes) - 1}")
 
 
 def _share(part: int, whole: int) -> float:

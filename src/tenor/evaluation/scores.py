@@ -1,4 +1,4 @@
-"""What a model said beside what was true, collected batch by batch and merged over workers in any order."""
+"""Probabilities and labels of scored rows, collected batch by batch and merged from workers in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenor.errors import TrainingError, UsageError
 
 
 class Scores:
-    """Probabilities and labels kept as they are, because exact AUC needs every one of them: 12 bytes a row."""
+    """Keeps every probability and label, 12 bytes per row of two classes, because an exact AUC needs all of them."""
 
     def __init__(self) -> None:
         self._probabilities: list[NDArray[np.float32]] = []
@@ -21,8 +21,17 @@ class Scores:
         return sum(map(len, self._labels))
 
     def add(self, probabilities: NDArray[Any], labels: NDArray[Any]) -> None:
-        """Take a batch: `probabilities` of the positive class (n,), or of every class (n, classes); `labels` (n,)."""
-        # Copies: the caller may fill the same buffers with the next batch.
+        """Add a batch.
+
+        Args:
+            probabilities: (n,) of the positive class, or (n, classes) of every class.
+            labels: (n,)
+
+        Raises:
+            UsageError: The shapes do not fit each other or the earlier batches.
+            TrainingError: A probability is not finite.
+        """
+        # Copied, because the caller may reuse the arrays for the next batch.
         chances = np.array(probabilities, dtype=np.float32)
         truth = np.array(labels, dtype=np.int64)
         self._check(chances, truth)
@@ -30,13 +39,8 @@ class Scores:
             self._probabilities.append(chances)
             self._labels.append(truth)
 
-    def merge(self, other: Scores) -> None:
-        """Take over what another worker collected."""
-        for probabilities, labels in zip(other._probabilities, other._labels, strict=True):
-            self.add(probabilities, labels)
-
     def arrays(self) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """All probabilities, (n,) or (n, classes), and all labels, (n,), in the order they came."""
+        """All probabilities, (n,) or (n, classes), and all labels, (n,), in the order in which they were added."""
         if not self._labels:
             return np.empty(0, np.float32), np.empty(0, np.int64)
         return np.concatenate(self._probabilities), np.concatenate(self._labels)
@@ -45,9 +49,13 @@ class Scores:
         if chances.ndim not in (1, 2) or truth.shape != chances.shape[:1]:
             raise UsageError(
                 f"probabilities of shape {chances.shape} do not fit labels of shape {truth.shape}",
-                remedy="give (n,) or (n, classes) beside (n,)",
+                remedy="give probabilities of shape (n,) or (n, classes), and labels of shape (n,)",
             )
         if self._probabilities and chances.shape[1:] != self._probabilities[0].shape[1:]:
-            raise UsageError("scores of different numbers of classes cannot be merged", remedy="measure them apart")
+            raise UsageError(
+                "scores of different numbers of classes cannot be merged", remedy="measure them separately"
+            )
         if not np.isfinite(chances).all():
-            raise TrainingError("the model gave probabilities that are not finite", remedy="lower the learning rate")
+            raise TrainingError(
+                "the model computes probabilities that are not finite", remedy="train with a lower --lr"
+            )

@@ -1,1 +1,1 @@
-"""The recurrent classifier, its parts, and the small dense network. Nothing here knows of workers."""
+"""The recurrent classifier, its parts, and the small dense network. This folder knows nothing about workers."""

@@ -1,10 +1,9 @@
-"""What a model is given: one worker's part of a global batch."""
+"""The input of a model: samples of one shape."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,40 +12,48 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Batch:
-    """`tokens` are vocabulary ids, or positions among `rows` where those are given (see RowEmbedding)."""
+class Ngrams:
+    """The n-grams of each sample, one sample after another."""
 
-    tokens: Tensor  # (time, batch), padded at the end; of points the coordinates (2, batch)
-    lengths: Tensor  # (batch,)
-    labels: Tensor  # (batch,)
-    keys: NDArray[np.uint64]  # (batch,) names each sample to its dropout masks
-    rows: Tensor | None = None  # the vocabulary rows touched by the whole global batch
-    num_global: int = 0  # samples of the whole global batch; 0: not known
-    num_pieces: int = 0  # micro-batches it is computed in; 0: as few as the strategy likes
-    decision: int = 0  # the number of the balancing decision it was cut by
+    ids: Tensor  # rows of the table of n-grams
+    starts: Tensor  # (batch + 1,) where each sample starts in `ids`
+    weights: Tensor  # of each n-gram in its sample
+
+    def samples(self, start: int, stop: int) -> Ngrams:
+        """Those of the samples from `start` to before `stop`."""
+        first, last = int(self.starts[start]), int(self.starts[stop])
+        return Ngrams(self.ids[first:last], self.starts[start : stop + 1] - first, self.weights[first:last])
+
+    def to(self, device: torch.device) -> Ngrams:
+        return Ngrams(self.ids.to(device), self.starts.to(device), self.weights.to(device))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples, padded to one shape."""
+
+    inputs: Tensor  # (time, batch) word ids, padded with 0 at the end; or (coordinates, batch) of points
+    lengths: Tensor  # (batch,) the number of words, or of coordinates
+    keys: NDArray[np.uint64]  # (batch,) a key per sample, which determines its dropout masks
+    ngrams: Ngrams | None = field(default=None, kw_only=True)  # for models with a wide part
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.lengths)
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> Self:
+        """The batch with its tensors on another device."""
         if device.type == "cpu":
             return self
-        moved = {name: getattr(self, name).to(device) for name in ("tokens", "lengths", "labels")}
-        return replace(self, rows=None if self.rows is None else self.rows.to(device), **moved)
-
-    def pieces(self) -> Iterator[Batch]:
-        """Its micro-batches, about equal in rows, each only as long as its own longest row; none is empty."""
-        bounds = np.linspace(0, len(self), min(self.num_pieces, len(self)) + 1).astype(int).tolist()
-        for start, stop in pairwise(bounds):
-            lengths = self.lengths[start:stop]
-            tokens = self.tokens[: int(lengths.max()), start:stop]
-            yield Batch(tokens, lengths, self.labels[start:stop], self.keys[start:stop], self.rows)
+        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor | Ngrams)}
+        moved: dict[str, Any] = {name: tensor.to(device) for name, tensor in tensors.items()}
+        return replace(self, **moved)
 
     @property
     def num_tokens(self) -> int:
+        """The number of words, or of coordinates, without padding."""
         return int(self.lengths.sum())
 
     @property
     def num_padded(self) -> int:
-        """Tokens with the padding, which is what computing costs."""
-        return self.tokens.numel()
+        """The number of words with padding, which determines the cost of computing."""
+        return self.inputs.numel()

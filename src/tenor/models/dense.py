@@ -1,27 +1,22 @@
-"""The small dense network: two layers with a ReLU between; the softmax is in the loss."""
+"""A small dense network: two layers with a ReLU between them; the softmax is in the loss."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from tenor.models.batch import Batch
-from tenor.models.stage import Stage, run_stages
+from tenor.models.stage import Stage, StagedModel
 
 
-class DenseClassifier(nn.Module):
-    """A sample is a column of `batch.tokens`: its coordinates."""
+class DenseClassifier(StagedModel):
+    """A sample is a column of `batch.inputs`: its coordinates. The logits have the shape (batch, classes)."""
 
     def __init__(self, num_inputs: int, hidden: int, num_classes: int) -> None:
         super().__init__()
         self.first = nn.Linear(num_inputs, hidden)
         self.second = nn.Linear(hidden, num_classes)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Logits (batch, classes)."""
-        return run_stages(self.stages(), batch.tokens, batch)
 
     def stages(self) -> list[Stage]:
         """The two layers."""
@@ -33,7 +28,7 @@ class DenseClassifier(nn.Module):
 
 
 def initialise_dense(model: DenseClassifier, seed: int) -> None:
-    """Set the weights from the seed alone (He et al. 2015); biases too, so that the bends lie all over the plane."""
+    """Set the weights from the seed alone (He et al. 2015), and the biases, so that the kinks spread over the plane."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for layer in (model.first, model.second):

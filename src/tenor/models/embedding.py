@@ -1,4 +1,4 @@
-"""An embedding table that trains only the rows a step touches."""
+"""An embedding table that trains only the rows that a step touches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from torch.nn import functional as F  # noqa: N812
 
 
 class RowEmbedding(nn.Module):
-    """Before a step, `focus(rows)` lifts the rows of the whole global batch into one small dense leaf.
+    """An embedding whose gradient has the size of the touched rows, not of the vocabulary.
 
-    Tokens are then positions among those rows, the gradient has the size of the rows and not of the vocabulary, and
-    since every worker knows the global batch, all have the same rows: the leaf's gradient is summed like any other.
+    Before a step, `focus(rows)` copies the rows that the step touches into one small dense leaf. Word ids are then
+    positions among those rows. If the samples of a step are computed in several parts, all parts focus on the same
+    rows, so that the gradients of the leaf add up like any others.
     """
 
     weight: Tensor
@@ -23,11 +24,13 @@ class RowEmbedding(nn.Module):
         self.leaf: Tensor | None = None
 
     def focus(self, rows: Tensor) -> None:
+        """Look up positions among these rows from now on, and collect their gradients."""
         self.rows = rows
         self.leaf = self.weight.index_select(0, rows).requires_grad_()
 
     def release(self) -> None:
+        """Look up ids of the whole table again."""
         self.rows = self.leaf = None
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        return F.embedding(tokens, self.weight if self.leaf is None else self.leaf)
+    def forward(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids, self.weight if self.leaf is None else self.leaf)

@@ -1,35 +1,98 @@
-"""From ragged tokens to probabilities, without gradients."""
+"""From token ids to logits and probabilities, without gradients."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from tenor.models.batch import Batch
+from tenor.compiled import compiled
+from tenor.models.batch import Batch, Ngrams
+from tenor.models.classifier import ReviewClassifier
+from tenor.models.wide.ngrams import NgramIndex, RowNgrams
 
 
 def padded(tokens: NDArray[np.int64] | NDArray[np.int32], lengths: NDArray[np.int32]) -> Tensor:
-    """Ragged rows, one after another, as (time, batch), zeros at the end."""
+    """Rows of different lengths, stored one after another, as (time, batch) with zeros at the end."""
     real = np.arange(int(lengths.max(initial=0))) < lengths[:, None]  # (batch, time)
     matrix = np.zeros(real.shape, dtype=np.int64)
     matrix[real] = tokens
     return torch.from_numpy(np.ascontiguousarray(matrix.T))
 
 
+def shortened(
+    tokens: NDArray[np.int32], lengths: NDArray[np.int32], limit: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The first and the last tokens of each row that is longer than `limit`: half of the limit each."""
+    if int(lengths.max(initial=0)) <= limit:
+        return tokens, lengths
+    short = np.minimum(lengths, limit).astype(np.int32)
+    out = np.empty(int(short.sum(dtype=np.int64)), tokens.dtype)
+    _shorten(tokens, lengths, limit - limit // 2, limit // 2, out)
+    return out, short
+
+
+@compiled
+def _shorten(tokens: Any, lengths: Any, head: int, tail: int, out: Any) -> None:
+    start, to = 0, 0
+    for row in range(len(lengths)):
+        end = start + lengths[row]
+        if end > len(tokens):
+            raise IndexError("a row is outside its array")
+        skip_from, skip_to = (start + head, end - tail) if lengths[row] > head + tail else (end, end)
+        for at in range(start, end):
+            if not skip_from <= at < skip_to:
+                out[to] = tokens[at]
+                to += 1
+        start = end
+
+
+def as_tensors(found: RowNgrams, ids: NDArray[np.int64]) -> Ngrams:
+    """N-grams for a model, with these ids."""
+    return Ngrams(torch.from_numpy(ids), torch.from_numpy(found.starts), torch.from_numpy(found.weights))
+
+
+class Inference:
+    """Computes the logits of a model for rows of token ids."""
+
+    def __init__(self, model: ReviewClassifier) -> None:
+        self.model = model
+        self._index: NgramIndex | None = model.wide.make_index() if model.wide else None
+
+    @torch.inference_mode()
+    def logits(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
+        """(parts, batch, outputs)"""
+        model = self.model.eval()
+        device = next(model.parameters()).device
+        result: NDArray[np.float32] = model(self._batch(tokens, lengths).to(device)).float().cpu().numpy()
+        return result
+
+    def probabilities(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
+        """(batch,) probabilities of the positive class for two classes, (batch, classes) otherwise."""
+        return to_probabilities(self.model, self.logits(tokens, lengths))
+
+    def _batch(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> Batch:
+        ngrams = None
+        if self._index is not None:
+            found = self._index(tokens, lengths)
+            ngrams = as_tensors(found, found.buckets[found.ids])
+        deep = self.model.spec.deep
+        if deep is None:
+            inputs = torch.empty(0, len(lengths), dtype=torch.int64)
+        else:
+            tokens, lengths = shortened(tokens, lengths, deep.length)
+            inputs = padded(tokens, lengths)
+        keys = np.zeros(len(lengths), dtype=np.uint64)
+        return Batch(inputs, torch.from_numpy(lengths.astype(np.int64)), keys, ngrams=ngrams)
+
+
 @torch.inference_mode()
-def probabilities(model: nn.Module, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
-    """(batch,) of the positive class for two classes, (batch, classes) otherwise."""
-    model.eval()
-    batch = Batch(
-        tokens=padded(tokens, lengths),
-        lengths=torch.from_numpy(lengths.astype(np.int64)),
-        labels=torch.zeros(len(lengths), dtype=torch.int64),
-        keys=np.zeros(len(lengths), dtype=np.uint64),
-    )
-    device = next(model.parameters()).device
-    logits = model(batch.to(device))
-    result = logits.sigmoid() if logits.dim() == 1 else logits.softmax(1)
-    scores: NDArray[np.float32] = result.float().cpu().numpy()
+def to_probabilities(model: ReviewClassifier, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(batch,) for two classes, (batch, classes) otherwise, from the logits of each part (parts, batch, outputs)."""
+    combined = model.combination(torch.from_numpy(logits))
+    chances = combined.squeeze(1).sigmoid() if combined.shape[1] == 1 else combined.softmax(1)
+    scores: NDArray[np.float32] = chances.float().cpu().numpy()
     return scores

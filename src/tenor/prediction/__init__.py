@@ -1,1 +1,1 @@
-"""Load a run folder and predict."""
+"""Load a run folder, predict reviews and evaluate the run."""

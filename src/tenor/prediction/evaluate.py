@@ -1,59 +1,132 @@
-"""`tenor.evaluate`: a run's metrics on prepared data or on a raw file, always beside the majority baseline."""
+"""`tenor.evaluate`: the metrics of a run on prepared data or on a raw file, always beside the majority baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tenor.corpus.files.source import Source
 from tenor.corpus.labels import LabelRule
-from tenor.errors import StoreError
-from tenor.evaluation.metrics import Metrics, measure
+from tenor.corpus.pieces import Piece
+from tenor.corpus.sources import find_sources
+from tenor.engines.local import LocalEngine
+from tenor.engines.protocol import Engine
+from tenor.engines.stage import JobStage
+from tenor.environment import num_workers
+from tenor.errors import CorpusError, StoreError
+from tenor.evaluation.label_check import check_labels
+from tenor.evaluation.labelled import choose_rule
+from tenor.evaluation.metrics import Evaluation, measure
 from tenor.evaluation.scores import Scores
-from tenor.prediction.model import SentimentModel, load
+from tenor.evaluation.sections import LabelledPiece, SplitSection, cut_split, read_scores, score, write_scores
+from tenor.evaluation.survey import PieceSurvey, check_survey, join_surveys, survey_piece
+from tenor.prediction.model import SentimentModel
+from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import EvaluateSettings
-from tenor.preparation.labelled import read_labelled
+from tenor.prediction.threads import inference_threads, num_threads
+from tenor.prediction.titles import open_with_title, title_of
+from tenor.prediction.worker_model import ModelRef, model_of
+from tenor.preparation.job.accounting import RowCounts
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import SILENT, Progress
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
+from tenor.threads import describe_team
 
-BLOCK = 4096
+_LABELS = ("labels", "negative", "positive")
 
-Block = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]  # tokens, lengths, labels
+
+@dataclass(frozen=True)
+class SurveyTask:
+    """Account for the rows of one piece of a raw file."""
+
+    model: ModelRef
+    rows: LabelledPiece
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """Score some rows, and write the scores to a file."""
+
+    model: ModelRef
+    rows: LabelledPiece | SplitSection
+    out: str
+    threads: int
+    workers: int  # processes that score at the same time
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    rows: int
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """All rows to score, and the accounting of the rows that were read."""
+
+    rows: Sequence[LabelledPiece | SplitSection]
+    counts: RowCounts
 
 
 def evaluate(
     run: str | Path, data: str | Path, settings: EvaluateSettings | None = None, progress: Progress = SILENT
-) -> Metrics:
+) -> Evaluation:
     """Measure a run on a split of prepared data, or on every labelled row of a raw file.
 
+    The metrics do not depend on the number of workers.
+
+    Args:
+        run: A folder made by `tenor train`.
+        data: A folder made by `tenor prepare`, or a raw file with labels.
+        settings: The split, how to read a raw file, and the number of workers.
+        progress: Shows how far the work is.
+
+    Returns:
+        The metrics, those of the majority baseline, and the number of rows: `rows_read` = `rows` (measured) + `dropped`
+        + `rejected`, as prepare counts them. Duplicates are measured.
+
+    Raises:
+        RunError: The run folder cannot be used.
+        StoreError: The prepared data is damaged, or was prepared with another vocabulary, tokeniser or other classes.
+        CorpusError: The raw file cannot be read, or too many of its rows are rejected.
+        UsageError: The labels of the raw file cannot mean the same as those of the run's data.
+
     >>> tenor.evaluate("run", "data").accuracy  # doctest: +SKIP
+    0.871
     """
     settings = settings or EvaluateSettings()
-    model, source = load(run), Path(data)
-    blocks = _prepared(model, source, settings.split) if source.is_dir() else _raw(model, str(data), settings)
-    scores = Scores()
-    progress.start("evaluate", None, "row")
+    ref, source = ModelRef.of(run), Path(data)
+    model = model_of(ref)
+    engine = LocalEngine(num_workers(settings.workers))
     try:
-        for tokens, lengths, labels in blocks:
-            chances = model.score_tokens(tokens, lengths)
-            scores.add(chances[:, 1] if len(model.classes) == 2 else chances, labels)
-            progress.advance(len(labels))
+        if source.is_dir():
+            selected = _select_split(model, source, settings.split, engine.workers, progress)
+        else:
+            selected = _select_rows(ref, str(data), settings, engine, progress)
+        workers = min(engine.workers, len(selected.rows))
+        progress.say(f"evaluating: {describe_team(workers, num_threads(settings.threads, workers))}")
+        progress.start("evaluate", selected.counts.kept, "row")
+        if workers == 1:
+            scores = _score_here(model, selected.rows, settings.threads, progress)
+        else:
+            scores = _score_on(engine, ref, selected.rows, settings.threads, progress)
     finally:
         progress.finish()
-    if not len(scores):
-        raise StoreError("has no rows to evaluate on", where=source, remedy="give data with labelled rows")
-    return measure(scores, model.classes)
+        engine.close()
+    metrics, counts = measure(scores, model.classes), selected.counts
+    return Evaluation(
+        **dataclasses.asdict(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected
+    )
 
 
-def _prepared(model: SentimentModel, data: Path, name: str) -> Iterator[Block]:
+def _select_split(model: SentimentModel, data: Path, name: str, workers: int, progress: Progress) -> _Selected:
+    """The rows of a split, once its data is known to fit the run."""
     manifest = Manifest.load(data)
     if manifest.vocab_sha256 != model.config["vocab_sha256"]:
-        remedy = "evaluate on the raw file, or prepare it with --vocab of the data this run was trained on"
+        remedy = "evaluate on the raw file, or prepare it with --vocab and the data this run was trained on"
         raise StoreError("was prepared with another vocabulary than the run's", where=data, remedy=remedy)
     if (list(manifest.classes), manifest.tokeniser) != (list(model.classes), model.config["tokeniser"]):
         remedy = "evaluate on the raw file, or prepare it with the label and word options of the run's data"
@@ -62,16 +135,112 @@ def _prepared(model: SentimentModel, data: Path, name: str) -> Iterator[Block]:
         )
     if name not in manifest.splits:
         raise StoreError(f"has no split {name!r}", where=data, remedy=f"choose one of {', '.join(manifest.splits)}")
-    with open_split(data, name) as split:
-        for start in range(0, len(split), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(split)))
-            yield *split.gather(rows), split.labels[rows]
+    rows = manifest.splits[name].rows
+    if not rows:
+        raise StoreError(f"the split {name} has no rows", where=data, remedy="choose another with --split")
+    if bool(manifest.text) != bool(title_of(model.config)):
+        how = ("with", "without") if manifest.text else ("without", "with")
+        progress.warn(f"{data}: was prepared {how[0]} titles before the texts, the run's data {how[1]} them")
+    with open_split(data, name):  # verified once here; the sections rely on it
+        pass
+    counts = RowCounts(read=rows, kept=rows, duplicates=0, dropped={}, rejected={})
+    return _Selected(cut_split(data, name, workers), counts)
 
 
-def _raw(model: SentimentModel, source: str, settings: EvaluateSettings) -> Iterator[Block]:
-    given = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name != "split"}
+def _select_rows(
+    ref: ModelRef, source: str, settings: EvaluateSettings, engine: Engine, progress: Progress
+) -> _Selected:
+    """The labelled rows of a raw file, once its labels are known to fit the run."""
+    model = model_of(ref)
+    sources = open_with_title(
+        lambda title: _find(source, settings, title), model.config, settings.title_column, source, progress
+    )
+    is_asked = any(getattr(settings, name) is not None for name in _LABELS)
+    rule = _rule(model, settings, is_asked, sources)
+    pieces = cut_into_pieces(sources, engine.workers, progress)
+    rows = [LabelledPiece(piece, rule) for piece in pieces]
+    surveys = _survey(engine, ref, rows, progress)
+    survey = join_surveys(pieces, surveys, rule)
+    if not is_asked and (warning := check_labels(survey, rule, source)):
+        progress.warn(warning)
+    check_survey(pieces, surveys, settings.max_rejects)
+    if not survey.rows.kept:
+        raise CorpusError("has no rows to measure", where=source, remedy="give a file with labelled reviews")
+    return _Selected(rows, survey.rows)
+
+
+def _find(source: str, settings: EvaluateSettings, title: str | None) -> list[Source]:
+    found = find_sources([source], replace(settings.wanted, title=title))
+    if title and all(file.columns is None for file in found):
+        raise CorpusError(f"has no columns, so none called {title!r}", where=source, remedy="omit --title-column")
+    return found
+
+
+def _rule(model: SentimentModel, settings: EvaluateSettings, is_asked: bool, sources: list[Source]) -> LabelRule:
+    """The label rule of the run's data, unless the settings give another one."""
+    given = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name in _LABELS}
     reading = PrepareSettings(**{name: value for name, value in given.items() if value is not None})
-    is_asked = any(given[name] is not None for name in ("labels", "negative", "positive"))
-    known = None if is_asked else model.config.get("labels")  # runs of older versions do not tell
-    for texts, labels in read_labelled([source], reading, model.classes, known and LabelRule.from_dict(known)):
-        yield *model.encoder(texts), labels
+    known = None if is_asked else model.config.get("labels")  # runs of older versions do not store it
+    rule = choose_rule(sources, reading, known and LabelRule.from_dict(known))
+    if rule.classes != model.classes:
+        raise CorpusError(
+            f"the labels make the classes {', '.join(rule.classes)}, but the run has {', '.join(model.classes)}",
+            remedy="give the label options that the run's data was prepared with",
+        )
+    return rule
+
+
+def _survey(engine: Engine, ref: ModelRef, rows: Sequence[LabelledPiece], progress: Progress) -> list[PieceSurvey]:
+    pieces: list[Piece] = [selected.piece for selected in rows]
+    progress.start("read", sum(piece.size for piece in pieces), "B")
+    try:
+        tasks = [SurveyTask(ref, selected) for selected in rows]
+        return survey_rows.run(engine, tasks, lambda result: progress.advance(result.counts.bytes))
+    finally:
+        progress.finish()
+
+
+@JobStage
+def survey_rows(task: SurveyTask) -> PieceSurvey:
+    """Account for the rows of one piece."""
+    return survey_piece(task.rows.piece, task.rows.rule, model_of(task.model).encoder)
+
+
+def _score_here(
+    model: SentimentModel, rows: Sequence[LabelledPiece | SplitSection], threads: int, progress: Progress
+) -> Scores:
+    """Score all rows in this process."""
+    inference_threads(threads, 1)
+    scores = Scores()
+    for selected in rows:
+        for chances, labels in score(model, selected):
+            scores.add(chances, labels)
+            progress.advance(len(labels))
+    return scores
+
+
+def _score_on(
+    engine: Engine, ref: ModelRef, rows: Sequence[LabelledPiece | SplitSection], threads: int, progress: Progress
+) -> Scores:
+    """Score all rows on the engine's workers."""
+    scores, workers = Scores(), min(engine.workers, len(rows))
+    with tempfile.TemporaryDirectory(prefix="tenor-") as folder:
+        files = [Path(folder, f"{number}.npz") for number in range(len(rows))]
+        tasks = [
+            ScoreTask(ref, selected, str(file), threads, workers) for selected, file in zip(rows, files, strict=True)
+        ]
+        score_rows.run(engine, tasks, lambda result: progress.advance(result.rows))
+        for file in files:
+            read_scores(file, scores)
+    return scores
+
+
+@JobStage
+def score_rows(task: ScoreTask) -> ScoreResult:
+    """Score some rows, and write the scores to a file."""
+    inference_threads(task.threads, task.workers)
+    model, scores = model_of(task.model), Scores()
+    for chances, labels in score(model, task.rows):
+        scores.add(chances, labels)
+    write_scores(Path(task.out), scores, len(model.classes))
+    return ScoreResult(len(scores))

@@ -1,114 +1,161 @@
-"""`tenor.load(run)`: a trained model with all it needs, ready to predict."""
+"""`tenor.load`: a trained model with its vocabulary and tokeniser, ready to predict."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 
 from tenor.errors import RunError
-from tenor.models.classifier import ModelSpec, RecurrentClassifier
-from tenor.models.inference import probabilities
-from tenor.preparation.encode import Encoder
-from tenor.preparation.vocabulary import Vocabulary
+from tenor.models.classifier import ReviewClassifier
+from tenor.models.inference import Inference
+from tenor.prediction.read_run import read_run
+from tenor.prediction.texts import Texts, as_texts
+from tenor.preparation.tokeniser.encode import Encoder
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN
 
-BATCH = 256
-UNKNOWN = 1
+BATCH = 256  # rows that the model scores at a time
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The likeliest label and its probability."""
+    """The most likely label of one review.
+
+    If `known_words` is 0, the model knows no word of the review, and the label is only a guess.
+
+    Attributes:
+        label: Name of the most likely class.
+        probability: Probability of that class.
+        known_words: Words of the review that are in the model's vocabulary; ! and ? count if they are tokens.
+    """
 
     label: str
     probability: float
+    known_words: int
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the prediction as JSON values.
+
+        >>> tenor.load("run").predict(["not bad at all"])[0].as_dict()  # doctest: +SKIP
+        {'label': 'positive', 'probability': 0.83, 'known_words': 4}
+        """
         return asdict(self)
 
 
 class SentimentModel:
-    """A model loaded from a run folder."""
+    """A model loaded from a run folder by `tenor.load`.
 
-    def __init__(self, model: RecurrentClassifier, encoder: Encoder, config: dict[str, Any]) -> None:
+    Attributes:
+        classes: The names of the classes, such as ("negative", "positive").
+        config: The content of the run's config.json.
+
+    >>> model = tenor.load("run")  # doctest: +SKIP
+    >>> model.predict(["not bad at all"])[0].label  # doctest: +SKIP
+    'positive'
+    """
+
+    batch_rows = BATCH
+
+    def __init__(self, model: ReviewClassifier, encoder: Encoder, config: dict[str, Any]) -> None:
         self.model, self.encoder, self.config = model, encoder, config
+        self._inference = Inference(model)
         self.classes: tuple[str, ...] = tuple(config["classes"])
 
-    def predict(self, texts: Sequence[str]) -> list[Prediction]:
-        """One prediction a text, in their order.
+    def predict(self, texts: Texts) -> list[Prediction]:
+        """Predict the label of each text.
+
+        Args:
+            texts: A list, NumPy array, pandas Series or Arrow array of strings. None, NaN and NA count as empty texts,
+                so that there is one prediction per row; their `known_words` is 0. If the run's data was prepared with a
+                title column, put each title before its text, with a space between.
+
+        Returns:
+            One prediction per text, in the same order.
+
+        Raises:
+            UsageError: `texts` is a single string, or contains a value that is not a string.
+            RunError: The model gives probabilities that are not finite.
 
         >>> tenor.load("run").predict(["not bad at all"])  # doctest: +SKIP
-        [Prediction(label='positive', probability=0.83)]
+        [Prediction(label='positive', probability=0.83, known_words=4)]
         """
-        return [self._name(row) for row in self.probabilities(texts)]
+        tokens, lengths = self.encoder(as_texts(texts))
+        row_of = np.repeat(np.arange(len(lengths)), lengths)
+        known = np.bincount(row_of[tokens >= FIRST_WORD], minlength=len(lengths))
+        rows = self.score_tokens(tokens, lengths)
+        return [self._name(row, int(count)) for row, count in zip(rows, known, strict=True)]
 
-    def predict_batches(self, batches: Iterable[Sequence[str]]) -> Iterator[Prediction]:
-        for texts in batches:
-            yield from self.predict(texts)
+    def probabilities(self, texts: Texts) -> NDArray[np.float32]:
+        """Compute the probability of each class.
 
-    def probabilities(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, classes)."""
-        tokens, lengths = self.encoder(texts)
+        Args:
+            texts: As for `predict`.
+
+        Returns:
+            An array of shape (texts, classes), in the order of `classes`.
+
+        Raises:
+            UsageError, RunError: As for `predict`.
+
+        >>> tenor.load("run").probabilities(["not bad at all"])  # doctest: +SKIP
+        array([[0.17, 0.83]], dtype=float32)
+        """
+        tokens, lengths = self.encoder(as_texts(texts))
         return self.score_tokens(tokens, lengths)
 
     def score_tokens(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Probabilities (rows, classes) of ragged rows of token ids; a row without words reads as one unknown word."""
+        """Compute the probability of each class from token ids.
+
+        Args:
+            tokens: The ids of all rows, one row after another.
+            lengths: The number of ids of each row. A row without ids counts as one unknown word.
+
+        Returns:
+            An array of shape (rows, classes), in the order of `classes`.
+
+        >>> model = tenor.load("run")  # doctest: +SKIP
+        >>> tokens, lengths = model.encoder(["not bad at all", "dull"])  # doctest: +SKIP
+        >>> model.score_tokens(tokens, lengths).shape  # doctest: +SKIP
+        (2, 2)
+        """
         ends = np.cumsum(lengths)
-        rows = [tokens[end - length : end] if length else _NOTHING for end, length in zip(ends, lengths, strict=True)]
+        rows = [tokens[end - length : end] if length else _NO_WORDS for end, length in zip(ends, lengths, strict=True)]
         result = np.empty((len(rows), len(self.classes)), dtype=np.float32)
-        order = np.argsort(lengths, kind="stable")  # like lengths together: little padding
-        for at in range(0, len(rows), BATCH):
-            chosen = order[at : at + BATCH]
+        order = np.argsort(lengths, kind="stable")  # rows of similar length together, so little padding
+        for start in range(0, len(rows), BATCH):
+            chosen = order[start : start + BATCH]
             flat = np.concatenate([rows[row] for row in chosen])
-            scores = probabilities(self.model, flat, np.maximum(lengths[chosen], 1))
+            scores = self._inference.probabilities(flat, np.maximum(lengths[chosen], 1))
             result[chosen] = np.stack([1 - scores, scores], axis=1) if scores.ndim == 1 else scores
+        if not np.isfinite(result).all():
+            raise RunError("the model gives probabilities that are not finite", remedy="train again with a lower --lr")
         return result
 
-    def _name(self, row: NDArray[np.float32]) -> Prediction:
+    def _name(self, row: NDArray[np.float32], known_words: int) -> Prediction:
         best = int(row.argmax())
-        return Prediction(self.classes[best], float(row[best]))
+        return Prediction(self.classes[best], float(row[best]), known_words)
 
 
-_NOTHING = np.array([UNKNOWN], dtype=np.int32)
+_NO_WORDS = np.array([UNKNOWN], dtype=np.int32)
 
 
 def load(run: str | Path) -> SentimentModel:
-    """Load a run folder; whatever is missing or damaged in it is named."""
-    folder = Path(run)
-    if not (folder / "config.json").is_file():
-        raise RunError(
-            "is no run folder (config.json is missing)", where=folder, remedy="give one made by `tenor train`"
-        )
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-        _refuse_other_tasks(config, folder)
-        spec = ModelSpec(**config["model"])
-        vocabulary = Vocabulary.load(folder / "vocab.json")
-        encoder = Encoder(vocabulary, config["tokeniser"], config["max_length"])
-        weights = load_tensors((folder / "model.safetensors").read_bytes())
-        model = RecurrentClassifier(spec)
-        model.to(next(iter(weights.values())).dtype).load_state_dict(weights)
-    except FileNotFoundError as error:
-        remedy = "finish training it with `tenor train … --resume`, or give another run"
-        raise RunError(f"{Path(error.filename).name} is missing", where=folder, remedy=remedy) from error
-    except (ValueError, KeyError, TypeError, StopIteration, RuntimeError, SafetensorError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RunError(f"cannot be loaded ({reason})", where=folder, remedy="train it again") from error
-    if vocabulary.sha256 != config["vocab_sha256"]:
-        raise RunError("vocab.json is not the one the model was trained with", where=folder, remedy="train it again")
-    model.eval()
-    return SentimentModel(model, encoder, config)
+    """Load the model of a run folder.
 
+    Args:
+        run: A folder made by `tenor train`.
 
-def _refuse_other_tasks(config: dict[str, Any], folder: Path) -> None:
-    task = config.get("settings", {}).get("task", "reviews")
-    if task != "reviews":
-        remedy = "give a run trained on reviews; the figures of this one are in its result.json"
-        raise RunError(f"is a run of the task {task}, which reads no text", where=folder, remedy=remedy)
+    Returns:
+        The model, ready to predict.
+
+    Raises:
+        RunError: Something in the folder is missing, damaged or not allowed.
+
+    >>> model = tenor.load("run")  # doctest: +SKIP
+    >>> model.classes  # doctest: +SKIP
+    ('negative', 'positive')
+    """
+    return SentimentModel(*read_run(Path(run)))

@@ -1,38 +1,94 @@
-"""How to evaluate and predict: the reading options are those of prepare."""
+"""The settings of `tenor evaluate` and `tenor predict`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tenor.corpus.columns import AUTO
+from tenor.corpus.formats.registry import TEXT_CHOICES
+from tenor.corpus.settings import GROUP as RAW_INPUT
+from tenor.corpus.settings import LabelledReadingSettings, ReadingSettings
+from tenor.engines.settings import GROUP as ENGINE
+from tenor.engines.settings import EngineSettings
 from tenor.errors import UsageError
-from tenor.settings import check, setting
+from tenor.settings import parse_workers, setting, wrong_value
+from tenor.store.manifest import SPLITS, UNLABELLED
+
+_TITLE = (
+    "Column or JSON field with a title, which is put before the text. Default: the title column of the run's data; '' "
+    "for none."
+)
+_THREADS = "Threads per worker; 0 divides the cores among the workers."
+_AS_THE_RUN = "Default: as in the run's data."
 
 
 @dataclass(frozen=True)
-class EvaluateSettings:
-    split: str = setting("test", "The split of prepared data.", ("train", "valid", "test"))
-    text_column: str | None = setting(None, "Raw file: column of the text; known schemas are recognised.")
-    label_column: str | None = setting(None, "Raw file: column of the label.")
-    title_column: str | None = setting(None, "Raw file: column joined to the text.")
+class EvaluateSettings(LabelledReadingSettings):
+    """What to measure a run on, and with how many processes. Each field is an option of `tenor evaluate`.
+
+    The reading settings and the label settings apply to raw files; `split` applies to prepared data.
+
+    >>> EvaluateSettings(split="valid", workers=2).split
+    'valid'
+    """
+
+    split: str = setting("test", "Which split of prepared data to measure.", SPLITS)
+    title_column: str | None = setting(None, _TITLE, group=RAW_INPUT)
     labels: str | None = setting(
-        None, "Raw file: two classes, or one a star; default: as the run's data was prepared.", ("binary", "stars")
+        None,
+        f"Classes: negative and positive, or one class per star rating. {_AS_THE_RUN}",
+        ("binary", "stars"),
+        group=RAW_INPUT,
     )
-    negative: str | None = setting(None, "Raw file: labels that mean negative; default: as the run's data.")
-    positive: str | None = setting(None, "Raw file: labels that mean positive; default: as the run's data.")
-    max_rejects: float = setting(0.01, "Raw file: the largest share of rows that may be unreadable.")
-
-
-@dataclass(frozen=True)
-class PredictSettings:
-    text_column: str | None = setting(None, "Column of the text; known schemas are recognised.")
-    engine: str = setting("local", "Where a whole file is predicted (with --out).", ("local", "dask", "spark"))
-    workers: int = setting(1, "Worker processes for a whole file; 0 takes one a core.")
-    cluster: str | None = setting(None, "Address of a running cluster: tcp:// or tls:// for Dask, a master for Spark.")
-    tls_ca: str | None = setting(None, "Certificate authority file for a tls:// cluster.")
-    tls_cert: str | None = setting(None, "Certificate file for a tls:// cluster.")
-    tls_key: str | None = setting(None, "Key file for a tls:// cluster.")
+    negative: str | None = setting(
+        None, f"Ratings that mean negative, separated by commas. {_AS_THE_RUN}", group=RAW_INPUT
+    )
+    positive: str | None = setting(
+        None, f"Ratings that mean positive, separated by commas. {_AS_THE_RUN}", group=RAW_INPUT
+    )
+    max_rejects: float = setting(0.01, "Maximum share of rows that may be rejected as unreadable.", group=RAW_INPUT)
+    workers: int | str = setting(1, "Number of worker processes, or auto for one per core.", group="Workers")
+    threads: int = setting(0, _THREADS, group="Workers")
 
     def __post_init__(self) -> None:
-        check(self)
-        if self.workers < 0:
-            raise UsageError("--workers is below 0", remedy="give a number, or 0 for one a core")
+        if self.split == UNLABELLED:
+            what = f"--split {UNLABELLED} has no labels to compare predictions with"
+            raise UsageError(what, remedy=f"choose one of {', '.join(SPLITS)}")
+        super().__post_init__()
+        object.__setattr__(self, "workers", parse_workers(self.workers))
+        _check_threads(self.threads)
+        if not 0 <= self.max_rejects <= 1:
+            raise wrong_value("max_rejects", self.max_rejects, "give a number from 0 to 1")
+
+
+@dataclass(frozen=True)
+class PredictSettings(EngineSettings, ReadingSettings):
+    """How a file of reviews is read, and where its predictions are computed. Each field is an option of
+    `tenor predict`.
+
+    >>> PredictSettings(text_column="body", workers="auto").workers
+    'auto'
+    """
+
+    title_column: str | None = setting(None, _TITLE, group=RAW_INPUT)
+    format: str = setting(
+        AUTO,
+        "Format of the input; text has one review per line. auto detects the format by file name and content.",
+        TEXT_CHOICES,
+        group=RAW_INPUT,
+    )
+    workers: int | str = setting(
+        1, "Number of worker processes, or auto for one per core. A running --cluster ignores it.", group=ENGINE
+    )
+    threads: int = setting(0, _THREADS, group=ENGINE)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_threads(self.threads)
+
+
+def _check_threads(threads: int) -> None:
+    if threads < 0:
+        raise wrong_value(
+            "threads", threads, "give a whole number of at least 1, or 0 to divide the cores among the workers"
+        )

@@ -1,1 +1,1 @@
-"""Batches to token ids: the compiled kernel, the mergeable vocabulary, dedupe, the map-reduce job itself."""
+"""Raw rows to token ids: the tokeniser, the vocabulary, and the map-reduce job that prepares data."""

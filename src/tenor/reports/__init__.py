@@ -1,1 +1,1 @@
-"""Draw what was measured: self-contained HTML with inline plots, no script and no request to anywhere."""
+"""Draws runs and benchmarks as self-contained HTML pages with inline plots, without scripts or network requests."""

@@ -1,4 +1,4 @@
-"""The plots of benchmarks: pure functions from a result's rows to inline SVG. Each says in words what it shows."""
+"""Plots of benchmark results: pure functions from rows to inline SVG, each with a description in words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenor.reports.plots import Plot
-from tenor.reports.run_data import number
 from tenor.reports.svg import FAINT, INK, SERIES, canvas, inline
+from tenor.reports.values import number
 
 _DASHES = ("-", "--", ":")
 _AXES = {"epochs": "epoch", "seconds": "seconds since training began", "bytes": "megabytes sent by the first worker"}
@@ -17,7 +17,7 @@ Points = list[tuple[float, float]]
 
 
 def accuracy_curves(rows: Rows, workers: int) -> Plot | None:
-    """Validation accuracy against epochs, seconds and bytes, one line a strategy; a lone worker stands beside."""
+    """Plot validation accuracy against epochs, seconds and bytes: one line per strategy and one for a single worker."""
     named = {
         str(row.get("strategy")): row for row in rows if row.get("workers") == workers or row["name"] == "single-1"
     }
@@ -36,12 +36,12 @@ def accuracy_curves(rows: Rows, workers: int) -> Plot | None:
         handles = [_key(place) for place in range(len(lines))]
         figure.legend(handles, list(lines), fontsize=9, loc="outside lower center", ncols=len(lines))
         last = ", ".join(f"{name} {curves['epochs'][-1][1]:.3f}" for name, curves in lines.items())
-        words = f"After the last epoch: {last}. Who sends nothing has no line against bytes."
+        words = f"After the last epoch: {last}. A strategy that sends nothing has no line against bytes."
         return Plot(title, inline(figure, f"curves-{workers}", title, words), words, wide=True)
 
 
 def by_workers(rows: Rows) -> Plot | None:
-    """Speed-up and final test accuracy by the number of workers, one line a strategy."""
+    """Plot speed-up and final test accuracy by the number of workers, one line per strategy."""
     names = dict.fromkeys(str(row.get("strategy")) for row in rows if row.get("strategy"))
     found = {name: _by_workers([row for row in rows if row.get("strategy") == name]) for name in names}
     lines = {name: points for name, points in found.items() if points["test_accuracy"]}
@@ -68,7 +68,7 @@ def by_workers(rows: Rows) -> Plot | None:
 
 
 def rates(rows: Rows) -> Plot | None:
-    """Megabytes a second by contender; the line is what `wc -w` reaches, which only counts words."""
+    """Plot megabytes per second by contender; the dashed line is the rate of `wc -w`, which only counts words."""
     found = [(str(row["name"]), value) for row in rows if (value := number(row.get("mb_per_s"))) is not None]
     if not found:
         return None
@@ -78,19 +78,19 @@ def rates(rows: Rows) -> Plot | None:
         axes.barh(range(len(names)), values, color=SERIES[0], height=0.6)
         for place, value in enumerate(values):
             axes.annotate(f"{value:,.0f}", (value, place), (4, 0), textcoords="offset points", va="center", color=INK)
-        if (words_only := dict(found).get("wc")) is not None:
-            axes.axvline(words_only, color=FAINT, linestyle="--", linewidth=1.2, label="wc -w")
+        if (rate_of_wc := dict(found).get("wc")) is not None:
+            axes.axvline(rate_of_wc, color=FAINT, linestyle="--", linewidth=1.2, label="wc -w")
             figure.legend(*axes.get_legend_handles_labels(), fontsize=9, loc="outside upper right")
-        axes.set(xlabel="megabytes a second", ylim=(len(names) - 0.5, -0.5))
+        axes.set(xlabel="megabytes per second", ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), [name.replace("$", r"\$") for name in names])
         axes.grid(False, axis="y")
         words = ", ".join(f"{name} {value:,.0f} MB/s" for name, value in found) + "."
-        title = "Megabytes a second"
+        title = "Megabytes per second"
         return Plot(title, inline(figure, "rates", title, words), words, wide=True)
 
 
 def _curves(row: dict[str, Any]) -> dict[str, Points]:
-    """(x, accuracy) by what is on the x axis; megabytes only from the first that is above 0."""
+    """Return the points (x, accuracy) for each x axis; points with 0 megabytes do not fit a logarithmic axis."""
     if "curve" not in row:
         return {}
     curve, accuracy = row["curve"], row["curve"]["accuracy"]

@@ -1,11 +1,11 @@
-"""The page of a benchmark: its table, its plots, the notes, and the machine."""
+"""The HTML page of a benchmark: table, plots, notes and machine."""
 
 from __future__ import annotations
 
 from html import escape
 from pathlib import Path
 
-from tenor.bench.core import Result, table
+from tenor.bench.measuring import Result, table
 from tenor.errors import UsageError
 from tenor.reports import bench_plots, page, plots
 from tenor.reports.plots import Plot
@@ -13,16 +13,21 @@ from tenor.store.atomic import write_bytes
 
 
 def write_bench_page(result: Result, out: Path) -> Path:
-    """Write one self-contained HTML file."""
+    """Write one self-contained HTML file.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
     try:
         write_bytes(out, render(result).encode())
     except OSError as error:
-        remedy = "choose another --out"
+        remedy = "choose another path with --out"
         raise UsageError(f"cannot write the page: {error.strerror}", where=out, remedy=remedy) from error
     return out
 
 
 def render(result: Result) -> str:
+    """Return the whole page."""
     cards = [page.card("Results", page.table(*table(result)), wide=True)]
     cards += [page.plot(drawing) for drawing in _drawings(result) if drawing is not None]
     cards += [page.card("Environment", page.pairs(result.environment), wide=True)]

@@ -1,4 +1,4 @@
-"""The plots of a run: pure functions from numbers to inline SVG. Each says in words what it shows."""
+"""Plots of a run: pure functions from numbers to inline SVG, each with a description in words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from tenor.reports.run_data import RunData, number
+from tenor.reports.run_data import RunData
 from tenor.reports.svg import FAINT, INK, PAPER, SERIES, canvas, inline
+from tenor.reports.values import LARGEST, number, readable
 
-_MOST_POINTS = 1000  # more would only make the file large: the plot is about as many pixels wide
+MOST_CLASSES = 20  # in a plot; with more, the cells are too small to read
+MOST_WORKERS = 32  # in a plot
+_MOST_POINTS = 1000  # about the width of a plot in pixels; more points only make the file larger
 
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """A drawing with the words beside it."""
+    """A drawing with its title and caption."""
 
     title: str
     svg: str
@@ -25,9 +28,9 @@ class Plot:
 
 
 def learning_curve(run: RunData, over: str) -> Plot | None:
-    """Training loss, and validation accuracy and AUC beside the majority baseline; `over` is "epoch" or "seconds"."""
-    losses = _points(run.epochs, over, "train_loss")
-    quality = {name: _points(run.epochs, over, "valid", key) for name, key in _QUALITY.items()}
+    """Plot training loss, validation accuracy and AUC, and the majority baseline over "epoch" or "seconds"."""
+    losses = _thin(_points(run.epochs, over, "train_loss"))
+    quality = {name: _thin(_points(run.epochs, over, "valid", key)) for name, key in _QUALITY.items()}
     if not losses and not any(quality.values()):
         return None
     with canvas(11.2, 3.1) as figure:
@@ -55,11 +58,15 @@ _TITLES = {"epoch": "Learning curve over epochs", "seconds": "Learning curve ove
 
 
 def confusion(metrics: dict[str, Any], classes: Sequence[str], split: str, things: str = "reviews") -> Plot | None:
-    """Counts of true class (down) against predicted class (across), shaded by the share of the true class."""
+    """Plot the counts of true classes (rows) and predicted classes (columns), shaded by the share of the true class."""
     counts = _matrix(metrics.get("confusion"), len(classes))
     if counts is None:
         return None
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    totals = counts.sum(axis=1)
+    note = left_out(len(classes), MOST_CLASSES, "classes")
+    classes = [readable(name) for name in classes[:MOST_CLASSES]]
+    counts = counts[:MOST_CLASSES, :MOST_CLASSES]
+    shares = counts / np.maximum(totals[:MOST_CLASSES, None], 1)
     with canvas(5.4, 4.0) as figure:
         axes = figure.subplots()
         for (row, column), share in np.ndenumerate(shares):
@@ -74,23 +81,26 @@ def confusion(metrics: dict[str, Any], classes: Sequence[str], split: str, thing
         axes.spines[:].set_visible(False)
         title = f"Confusion matrix on the {split} split"
         words = " ".join(
-            f"Of {int(counts[i].sum()):,} {name} {things}, {int(counts[i, i]):,} ({shares[i, i]:.1%}) were recognised."
+            f"Of {int(totals[i]):,} {name} {things}, {int(counts[i, i]):,} ({shares[i, i]:.1%}) were "
+            "classified correctly."
             for i, name in enumerate(classes)
         )
-        return Plot(title, inline(figure, "confusion", title, words), words)
+        return Plot(title, inline(figure, "confusion", title, words + note), words + note)
 
 
 def scaling(rows: Sequence[dict[str, Any]]) -> Plot | None:
-    """Samples a second and speed-up by the number of workers, beside the ideal line."""
+    """Plot samples per second and speed-up by the number of workers, with the ideal line."""
     found = {number(row.get("workers")): number(row.get("samples_per_s")) for row in rows}
-    points = sorted((workers, rate) for workers, rate in found.items() if workers and rate)
+    points = sorted((workers, rate) for workers, rate in found.items() if workers and rate and min(workers, rate) > 0)
     if not points:
         return None
+    note = left_out(len(points), MOST_WORKERS, "numbers of workers")
+    points = points[:MOST_WORKERS]
     workers, rates = (np.array(values) for values in zip(*points, strict=True))
     ideal = rates[0] * workers / workers[0]
     with canvas(5.4, 4.0) as figure:
         left, right = figure.subplots(1, 2)
-        for axes, base, title in ((left, 1.0, "Samples a second"), (right, rates[0], "Speed-up")):
+        for axes, base, title in ((left, 1.0, "Samples per second"), (right, rates[0], "Speed-up")):
             axes.plot(workers, ideal / base, color=FAINT, linestyle="--", linewidth=1.2, label="ideal")
             axes.plot(workers, rates / base, color=SERIES[0], marker="o", label="measured")
             axes.set(title=title, xlabel="workers", ylim=(0, None), xlim=(0, workers[-1] + 0.5))
@@ -101,15 +111,17 @@ def scaling(rows: Sequence[dict[str, Any]]) -> Plot | None:
             f"; {rate:,.0f} with {count:g} ({rate / rates[0]:.2f}× the first, {rate / best:.0%} of ideal)"
             for count, rate, best in zip(workers[1:], rates[1:], ideal[1:], strict=True)
         )
-        title = "Throughput and speed-up by workers"
-        return Plot(title, inline(figure, "scaling", title, words + "."), words + ".")
+        title, words = "Throughput and speed-up by workers", f"{words}.{note}"
+        return Plot(title, inline(figure, "scaling", title, words), words)
 
 
 def waiting(run: RunData, wide: bool = False) -> Plot | None:
-    """Seconds each worker computed and waited for the others, over all steps."""
+    """Plot how many seconds each worker computed, and waited for the others, over all steps."""
     compute, wait = _per_worker(run.steps, "compute_seconds"), _per_worker(run.steps, "wait_seconds")
     if not len(compute) or len(compute) != len(wait):
         return None
+    note = left_out(len(compute), MOST_WORKERS, "workers")
+    compute, wait = compute[:MOST_WORKERS], wait[:MOST_WORKERS]
     with canvas(11.2 if wide else 5.4, max(1.6, 0.9 + 0.4 * len(compute))) as figure:
         axes = figure.subplots()
         places = np.arange(len(compute))
@@ -122,12 +134,17 @@ def waiting(run: RunData, wide: bool = False) -> Plot | None:
         shares = wait / np.maximum(compute + wait, 1e-12)
         words = ", ".join(f"worker {rank} waited {share:.1%} of its time" for rank, share in enumerate(shares))
         title = "Computing and waiting by worker"
-        words = words[:1].upper() + words[1:] + "."
+        words = words[:1].upper() + words[1:] + "." + note
         return Plot(title, inline(figure, "waiting", title, words), words, wide)
 
 
+def left_out(count: int, most: int, things: str) -> str:
+    """Return a sentence, after a space, about what the plot leaves out; empty if it shows everything."""
+    return f" Only the first {most} of {count:,} {things} are shown." if count > most else ""
+
+
 def _points(events: Sequence[dict[str, Any]], over: str, *path: str) -> list[tuple[float, float]]:
-    """(x, y) of every event that has both as finite numbers."""
+    """Return (x, y) for every event in which both are numbers that can be drawn."""
     points = []
     for event in events:
         value: Any = event
@@ -167,9 +184,9 @@ def _curve_words(losses: list[tuple[float, float]], quality: dict[str, list[tupl
 def _matrix(value: Any, size: int) -> np.ndarray[Any, np.dtype[np.float64]] | None:
     try:
         counts = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    if size == 0 or counts.shape != (size, size) or not np.isfinite(counts).all() or (counts < 0).any():
+    if size == 0 or counts.shape != (size, size) or not (counts <= LARGEST).all() or (counts < 0).any():
         return None
     return counts
 
@@ -177,17 +194,17 @@ def _matrix(value: Any, size: int) -> np.ndarray[Any, np.dtype[np.float64]] | No
 def _cell(column: int, row: int, share: float) -> Any:
     from matplotlib.patches import Rectangle
 
-    # Opacity over the page's own background gives the right shade in both themes.
+    # Opacity over the background of the page gives the right shade in the light and the dark theme.
     return Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=SERIES[0], alpha=0.06 + 0.94 * share)
 
 
 def _tick(name: str) -> str:
-    """A name as it is, if short enough; matplotlib would take what stands between dollar signs for mathematics."""
+    """Return a label of at most 18 characters; without escapes, matplotlib reads text between dollar signs as maths."""
     return (name if len(name) <= 18 else f"{name[:17]}…").replace("$", r"\$")
 
 
 def _per_worker(steps: Sequence[dict[str, Any]], name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Sums over the steps, by rank; steps with another number of workers than the last are left out."""
+    """Return the sums over the steps by rank. Steps with a different number of workers than the last are ignored."""
     lists = [step[name] for step in steps if isinstance(step.get(name), list)]
-    fine = [values for values in lists if len(values) == len(lists[-1]) and None not in map(number, values)]
-    return np.array(fine, dtype=np.float64).sum(axis=0) if fine else np.empty(0)
+    valid = [values for values in lists if len(values) == len(lists[-1]) and None not in map(number, values)]
+    return np.array(valid, dtype=np.float64).sum(axis=0) if valid else np.empty(0)

@@ -1,4 +1,4 @@
-"""The report of a run: what it reached beside the baseline, how it got there, with which settings, on what machine."""
+"""The HTML report of a run: metrics and baseline, learning curves, workers, settings and machine."""
 
 from __future__ import annotations
 
@@ -9,27 +9,42 @@ from typing import Any
 
 from tenor.errors import RunError
 from tenor.reports import page, plots, workers
-from tenor.reports.run_data import RunData, number, read_run
-from tenor.store.atomic import write_bytes
+from tenor.reports.run_data import RunData, read_run
+from tenor.reports.values import number
+from tenor.store.atomic import check_target, write_bytes
+from tenor.training.traits import TASKS
 
 _MEASURES = (("accuracy", "Accuracy"), ("f1_macro", "Macro F1"), ("f1_weighted", "Weighted F1"), ("auc", "AUC"))
 
 
 def write_report(run: Path, out: Path, scaling: Sequence[dict[str, Any]] = ()) -> Path:
-    """Write one self-contained HTML file about the run folder `run`; `scaling` rows have workers and samples_per_s."""
-    document = render(read_run(Path(run)), scaling)
-    out = Path(out)
+    """Write one self-contained HTML file about a run.
+
+    Args:
+        run: The run folder.
+        out: The file to write.
+        scaling: Rows of `tenor bench scaling` with `workers` and `samples_per_s`; they add a plot.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        RunError: The run cannot be read, or the file cannot be written.
+        UsageError: `out` is not a path that can be written.
+    """
+    data, out = read_run(Path(run)), Path(out)
+    check_target(out)
     try:
-        write_bytes(out, document.encode())
+        write_bytes(out, render(data, scaling).encode("utf-8", "replace"))
     except OSError as error:
         raise RunError(
-            f"cannot write the report: {error.strerror}", where=out, remedy="choose another --out"
+            f"cannot write the report: {error.strerror}", where=out, remedy="choose another path with --out"
         ) from error
     return out
 
 
 def render(run: RunData, scaling: Sequence[dict[str, Any]] = ()) -> str:
-    """The whole document."""
+    """Return the whole page."""
     split = "test" if run.metrics("test") else "valid"
     drawings = [
         plots.learning_curve(run, "epoch"),
@@ -44,10 +59,10 @@ def render(run: RunData, scaling: Sequence[dict[str, Any]] = ()) -> str:
     cards += [page.card("Settings", page.pairs(run.config))] if run.config else []
     cards += [page.card("Environment", page.pairs(run.environment))] if run.environment else []
     body = [
-        f"<header><h1>{escape(run.name)}</h1>{_origin(run)}{_verdict(run, split)}</header>",
+        f"<header><h1>{escape(run.name)}</h1>{_origin(run)}{_verdict(run, split)}{_notes(run)}</header>",
         page.tiles(_figures(run, split)),
         f'<div class="grid">{"".join(cards)}</div>',
-        "<footer>Written by tenor. This page is complete in itself: it loads nothing from anywhere.</footer>",
+        "<footer>Written by Tenor. This page is self-contained: it loads nothing from the network.</footer>",
     ]
     return page.page(f"{run.name} – Tenor run report", body)
 
@@ -55,24 +70,31 @@ def render(run: RunData, scaling: Sequence[dict[str, Any]] = ()) -> str:
 def _origin(run: RunData) -> str:
     hashed = run.result.get("weights_sha256")
     parts = ["Tenor run report", run.environment.get("date"), f"weights {str(hashed)[:12]}" if hashed else None]
-    return f'<p class="faint">{escape(" · ".join(str(part) for part in parts if part))}</p>'
+    return f'<p class="faint">{escape(" · ".join(page.show(part) for part in parts if part))}</p>'
+
+
+def _notes(run: RunData) -> str:
+    return "".join(f'<p class="faint">{escape(note)}</p>' for note in run.notes)
 
 
 def _verdict(run: RunData, split: str) -> str:
-    """The one sentence to take away."""
+    """Return the main result as one sentence."""
     metrics = run.metrics(split)
     accuracy, base = number(metrics.get("accuracy")), _base(metrics)
     if accuracy is None:
-        return '<p class="lead">This run has no evaluation yet.</p>'
-    words = f"{accuracy:.1%} of {page.show(metrics.get('rows'))} {_spoken(split)} {_things(run)} are judged rightly"
+        return '<p class="lead">This run has not been evaluated yet.</p>'
+    words = (
+        f"{accuracy:.1%} of {page.show(metrics.get('rows'))} {_spoken(split)} {_things(run)} are classified correctly"
+    )
     if (always := number(base.get("accuracy"))) is not None:
-        words += f"; always answering “{base.get('class')}” gets {always:.1%}"
+        words += f"; always predicting “{page.show(base.get('class'))}” would reach {always:.1%}"
     return f'<p class="lead">{escape(words)}.</p>'
 
 
 def _things(run: RunData) -> str:
     settings = run.config.get("settings")
-    return "points" if isinstance(settings, dict) and settings.get("task") == "points" else "reviews"
+    task = settings.get("task") if isinstance(settings, dict) else None
+    return task if task in list(TASKS) else "reviews"
 
 
 def _figures(run: RunData, split: str) -> list[tuple[str, str, str]]:
@@ -85,19 +107,19 @@ def _figures(run: RunData, split: str) -> list[tuple[str, str, str]]:
     ]
     workers = run.result.get("workers")
     if (rate := number(run.result.get("samples_per_s"))) is not None:
-        beside = f"{workers} worker{'s' if workers != 1 else ''}" if workers else ""
-        found.append(("Samples a second", f"{rate:,.0f}", beside))
+        note = f"{page.show(workers)} worker{'s' if workers != 1 else ''}" if workers else ""
+        found.append(("Samples per second", f"{rate:,.0f}", note))
     if (seconds := number(run.result.get("seconds"))) is not None:
         found.append(("Training time", f"{seconds:,.0f} s", f"{page.show(run.result.get('steps'))} steps"))
     return found
 
 
 def _summary(run: RunData, split: str) -> str:
-    """Each measure on both splits beside the baseline of the judged one."""
+    """Return a table of the metrics on both splits, with the baseline of `split`."""
     valid, test, base = run.metrics("valid"), run.metrics("test"), _base(run.metrics(split))
     rows = [[title, *(_three(m.get(name)) for m in (valid, test, base))] for name, title in _MEASURES]
     rows.append(["Rows", valid.get("rows"), test.get("rows"), None])
-    words = f"The baseline always answers with the most frequent class of the {_spoken(split)} split."
+    words = f"The baseline always predicts the most frequent class of the {_spoken(split)} split."
     return page.card("Summary", page.table(["", "validation", "test", "baseline"], rows, words))
 
 
@@ -111,7 +133,7 @@ def _per_class(metrics: dict[str, Any], split: str) -> list[str]:
         for name, values in found.items()
         if isinstance(values, dict)
     ]
-    return [page.card(f"By class on the {_spoken(split)} split", page.table(["class", *names, "rows"], rows))]
+    return [page.card(f"Metrics per class on the {_spoken(split)} split", page.table(["class", *names, "rows"], rows))]
 
 
 def _base(metrics: dict[str, Any]) -> dict[str, Any]:

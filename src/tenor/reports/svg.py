@@ -1,6 +1,7 @@
-"""A matplotlib figure as inline SVG: real text, colours from the page's light or dark theme, named for screen readers.
+"""Turns matplotlib figures into inline SVG with real text, theme colours and names for screen readers.
 
-Figures are drawn in marker colours which become CSS variables, because the browser picks the theme, not the writer.
+Figures are drawn in placeholder colours, which become CSS variables, because the browser chooses the light or the dark
+theme.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ INK, FAINT, GRID, PAPER = "#010101", "#020202", "#030303", "#040404"
 SERIES = ("#050505", "#060606", "#070707")
 _THEME = {INK: "ink", FAINT: "faint", GRID: "grid", PAPER: "paper", **dict(zip(SERIES, ("a", "b", "c"), strict=True))}
 _STYLE = {
-    "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and take the page's font
+    "svg.fonttype": "none",  # text stays text: it can be searched and read aloud, and it uses the font of the page
     "svg.hashsalt": "tenor",  # the same figure gives the same bytes
     "font.size": 10,
     "font.family": "sans-serif",
@@ -47,13 +48,20 @@ _STYLE = {
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Figure]:
-    """A figure in the report's style; no pyplot, so nothing global is left behind."""
+    """Yield an empty figure in the style of the reports. Without pyplot, no global state remains."""
     with matplotlib.rc_context(_STYLE):
         yield Figure(figsize=(width, height), layout="constrained")
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an `<svg>` element that can stand in a page with others."""
+    """Return the figure as an `<svg>` element that can share a page with others.
+
+    Args:
+        figure: The figure to convert.
+        name: Prefix of all ids, unique on the page.
+        title: Name for screen readers.
+        description: The content in words, for screen readers.
+    """
     buffer = io.StringIO()
     with matplotlib.rc_context(_STYLE):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -61,7 +69,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     drawing = re.sub(r' xmlns(:\w+)?="[^"]*"', "", drawing).replace("xlink:href", "href")
-    drawing = _own_ids(drawing, name)
+    drawing = _prefix_ids(drawing, name)
     for colour, variable in _THEME.items():
         drawing = drawing.replace(colour, f"var(--{variable})")
     box = re.search(r'viewBox="[^"]*"', drawing)
@@ -70,8 +78,8 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     return re.sub(r"<svg[^>]*>", lambda _: opening + words, drawing, count=1).strip()
 
 
-def _own_ids(drawing: str, name: str) -> str:
-    """Ids that no other plot on the page has."""
+def _prefix_ids(drawing: str, name: str) -> str:
+    """Make all ids unique on the page."""
     drawing = re.sub(r'\bid="', f'id="{name}-', drawing)
     drawing = re.sub(r'href="#', f'href="#{name}-', drawing)
     return re.sub(r"url\(#", f"url(#{name}-", drawing)

@@ -1,4 +1,4 @@
-"""How the work was spread: each worker's share, computing and waiting over the steps."""
+"""Plots how the work was divided: share, computing time and waiting time of each worker over the steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.reports.plots import Plot
-from tenor.reports.run_data import RunData, number
+from tenor.reports.plots import MOST_WORKERS, Plot, left_out
+from tenor.reports.run_data import RunData
 from tenor.reports.svg import SERIES, canvas, inline
+from tenor.reports.values import number, numbers
 
-_MOST_POINTS = 150  # each the mean of neighbouring steps: single ones are noise to the eye
-_MOST_NAMED = 9  # beyond that a legend is longer than the plot
+_MOST_POINTS = 150  # each is the mean of neighbouring steps, because single steps are noisy
+_MOST_NAMED = 9  # with more, the legend is longer than the plot
 _DASHES = ("-", "--", ":")
 
 Event = dict[str, Any]
@@ -22,15 +23,16 @@ Floats = NDArray[np.float64]
 
 
 def over_steps(run: RunData) -> Plot | None:
-    """Share of the samples, seconds of computing and of waiting, one line a worker; None for a lone worker."""
+    """Plot the share of the samples, computing and waiting time, one line per worker; None for a single worker."""
     columns = _columns(run.steps)
     if any(len(steps) < 2 or values.shape[1] < 2 for steps, values in columns.values()):
         return None
-    words = _words(columns["shares"][1])
+    shares = columns["shares"][1]
+    words = _words(shares) + left_out(shares.shape[1], MOST_WORKERS, "workers")
     with canvas(11.2, 3.1) as figure:
         for axes, (name, title) in zip(figure.subplots(1, 3), _TITLES.items(), strict=True):
             steps, values = map(_means, columns[name])
-            for rank in range(values.shape[1]):
+            for rank in range(min(values.shape[1], MOST_WORKERS)):
                 if name != "shares" or values[:, rank].any():
                     axes.plot(steps, values[:, rank], **_style(rank, values.shape[1]))
             axes.set(title=title, xlabel="step", ylim=(0, None))
@@ -42,50 +44,52 @@ def over_steps(run: RunData) -> Plot | None:
 _TITLE = "Share, computing and waiting by worker"
 _TITLES = {
     "shares": "Share of the samples",
-    "compute_seconds": "Seconds of computing a step",
-    "wait_seconds": "Seconds of waiting a step",
+    "compute_seconds": "Computing time per step (s)",
+    "wait_seconds": "Waiting time per step (s)",
 }
 
 
 def _columns(events: Sequence[Event]) -> dict[str, tuple[Floats, Floats]]:
-    """Step numbers and (steps, workers) of each measure; steps with another number of workers are left out."""
-    whole = [e for e in events if number(e.get("step")) and all(_numbers(e.get(name)) for name in _TITLES)]
-    size = len(whole[-1]["shares"]) if whole else 0
-    fine = [all(len(event[name]) == size for name in _TITLES) for event in whole]
-    rows = _table([event["shares"] for event in compress(whole, fine)], size)
-    steps = np.array([event["step"] for event in compress(whole, fine)], dtype=np.float64)
+    """Return step numbers and a (steps, workers) table for each measure.
+
+    Steps with a different number of workers than the last step are ignored.
+    """
+    complete = [e for e in events if number(e.get("step")) and all(numbers(e.get(name)) for name in _TITLES)]
+    size = len(complete[-1]["shares"]) if complete else 0
+    fits = [all(len(event[name]) == size for name in _TITLES) for event in complete]
+    rows = _table([event["shares"] for event in compress(complete, fits)], size)
+    steps = np.array([event["step"] for event in compress(complete, fits)], dtype=np.float64)
     columns = {"shares": (steps, rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))}
-    pairs = list(compress(pairwise(whole), fine[1:]))
-    told = [pair for pair in pairs if any(pair[1]["wait_seconds"])]  # after a start no waiting is known yet
+    pairs = list(compress(pairwise(complete), fits[1:]))
+    known = [pair for pair in pairs if any(pair[1]["wait_seconds"])]  # the first step after a start reports no waiting
     return columns | {
-        "compute_seconds": _a_step(pairs, "compute_seconds", size),
-        "wait_seconds": _a_step(told if len(told) > 1 else pairs, "wait_seconds", size),
+        "compute_seconds": _per_step(pairs, "compute_seconds", size),
+        "wait_seconds": _per_step(known if len(known) > 1 else pairs, "wait_seconds", size),
     }
 
 
-def _a_step(pairs: Sequence[tuple[Event, Event]], name: str, size: int) -> tuple[Floats, Floats]:
-    """Seconds at the step they belong to: of computing each event tells its own, of waiting those of the step before.
-    One that stands for many steps tells their sum, of which the mean is drawn; so the first, which does not say for how
-    many it stands, is left out."""
+def _per_step(pairs: Sequence[tuple[Event, Event]], name: str, size: int) -> tuple[Floats, Floats]:
+    """Return step numbers and the seconds per step and worker.
+
+    An event holds the computing time of its own step, but the waiting time of the step before. An event for several
+    steps holds their sum, and the result has the mean. The first event does not say how many steps it covers, so it is
+    ignored.
+    """
     steps = np.array([(before["step"], event["step"]) for before, event in pairs], dtype=np.float64).reshape(-1, 2)
     counts = np.maximum(steps[:, 1] - steps[:, 0], 1.0)
     seconds = _table([event[name] for _, event in pairs], size)
-    is_late = (counts == 1) & (name == "wait_seconds")
-    return np.where(is_late, steps[:, 0], steps[:, 1]), seconds / counts[:, None]
+    is_of_step_before = (counts == 1) & (name == "wait_seconds")
+    return np.where(is_of_step_before, steps[:, 0], steps[:, 1]), seconds / counts[:, None]
 
 
 def _table(rows: Sequence[Sequence[float]], size: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), size)
 
 
-def _numbers(values: Any) -> bool:
-    return isinstance(values, list) and None not in map(number, values)
-
-
 def _means(values: Floats) -> Floats:
-    """Means over neighbouring steps, at most so many."""
-    pieces = np.array_split(values, min(len(values), _MOST_POINTS))
-    return np.stack([piece.mean(axis=0) for piece in pieces])
+    """Return means over neighbouring steps, at most _MOST_POINTS of them."""
+    spans = np.array_split(values, min(len(values), _MOST_POINTS))
+    return np.stack([span.mean(axis=0) for span in spans])
 
 
 def _style(rank: int, size: int) -> dict[str, Any]:
@@ -96,10 +100,10 @@ def _style(rank: int, size: int) -> dict[str, Any]:
 
 
 def _words(shares: Floats) -> str:
-    sharers = np.flatnonzero(shares.any(axis=0))  # of those that hold parts of one model, one counts the rows
+    sharers = np.flatnonzero(shares.any(axis=0))  # of workers that share one model, only one counts the rows
     first, last = shares[0, sharers], shares[-1, sharers]
     if len(sharers) > _MOST_NAMED:
         spread = f"from {last.min():.1%} to {last.max():.1%}"
-        return f"At the end the shares of the samples of {len(last)} workers went {spread}."
+        return f"In the last step, the shares of the samples of {len(last)} workers range {spread}."
     moves = [f"worker {rank} from {a:.0%} to {b:.0%}" for rank, a, b in zip(sharers, first, last, strict=True)]
-    return f"Shares of the samples, first and last step: {', '.join(moves)}."
+    return f"Shares of the samples in the first and the last step: {', '.join(moves)}."

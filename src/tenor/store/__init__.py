@@ -1,1 +1,1 @@
-"""Shards and manifest on disk, the memory-mapped reader, and the order of batches."""
+"""Prepared data on disk: shards and manifest, the memory-mapped reader, and the order of batches."""

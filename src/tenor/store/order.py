@@ -1,9 +1,9 @@
 """The order of batches: global batch k of an epoch is a pure function of (seed, epoch, k), whatever the workers.
 
-An epoch shuffles blocks of neighbouring rows, cuts the sequence into windows of many batches, shuffles each window,
-sorts it by length, cuts it into batches and shuffles those. So batches hold rows of like length (little padding),
-reading stays near-sequential on a corpus larger than memory, and any batch is found without walking to it. A corpus
-that fits one window is shuffled as a whole.
+An epoch shuffles blocks of neighbouring rows and cuts the sequence into windows of many batches. Each window is
+shuffled, sorted by length and cut into batches, which are shuffled too. So the rows of a batch have similar lengths and
+need little padding, a corpus larger than memory is read almost sequentially, and any batch can be computed directly. A
+corpus that fits into one window is shuffled as a whole.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tenor.compiled import compiled, inlined
 
-BLOCK = 4096  # rows that stay neighbours until their window is shuffled
-WINDOW = 1 << 18  # rows shuffled and sorted by length together
+BLOCK = 4096  # neighbouring rows that stay together until their window is shuffled
+WINDOW = 1 << 18  # rows that are shuffled and sorted by length together
 
 Rows = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class Order:
         return -(-self.num_rows // self.batch_size)
 
     @property
-    def _batches_a_window(self) -> int:
+    def _batches_per_window(self) -> int:
         return max(1, self.window // self.batch_size)
 
     @cached_property
@@ -51,26 +51,28 @@ class Order:
 
     def batch(self, epoch: int, k: int) -> Rows:
         """The rows of batch k, longest first."""
-        number, within = divmod(k, self._batches_a_window)
+        number, within = divmod(k, self._batches_per_window)
         rows, starts = self._window(epoch, number)
         start = starts[within]
         batch: Rows = rows[start : start + self.batch_size]
         return batch
 
     def longest_batch(self) -> NDArray[np.int32]:
-        """Falling lengths that some batch of every epoch reaches row by row; its own where the corpus fits one window.
+        """Descending lengths of rows, such that every epoch has a batch whose rows are at least as long, row by row.
 
-        Of w windows one holds n of the w × (n − 1) + 1 longest rows, so some batch of n rows is at least as long.
+        If the corpus fits into one window, these are the lengths of its longest batch. Otherwise: one of w windows has
+        at least n of the w × (n − 1) + 1 longest rows, so some batch of n rows is at least as long as the shortest of
+        them.
         """
-        windows = -(-self.num_batches // self._batches_a_window)
+        windows = -(-self.num_batches // self._batches_per_window)
         size = min(self.batch_size, self.num_rows)
         count = min(windows * (size - 1) + 1, self.num_rows)
         longest = np.sort(np.partition(self.lengths, self.num_rows - count)[self.num_rows - count :])[::-1]
         return longest if windows == 1 else np.repeat(longest[-1:], size)
 
     def _arrange(self, epoch: int, number: int) -> tuple[Rows, Rows]:
-        """A window's rows sorted by falling length, and where each of its batches starts among them."""
-        span = self._batches_a_window * self.batch_size
+        """The rows of a window by descending length, and where each of its batches starts among them."""
+        span = self._batches_per_window * self.batch_size
         rows = self._sequence(epoch, number * span, min((number + 1) * span, self.num_rows))
         rng = np.random.Generator(np.random.Philox(key=[self.seed, (epoch << 32) + number + 1]))
         rng.shuffle(rows)
@@ -85,16 +87,20 @@ class Order:
         blocks = np.random.Generator(np.random.Philox(key=[self.seed, epoch << 32])).permutation(num_blocks)
         ends = np.cumsum(np.minimum(self.block, self.num_rows - blocks * self.block))
         first, last = np.searchsorted(ends, [start, stop - 1], side="right")
-        pieces = [np.arange(b * self.block, min((b + 1) * self.block, self.num_rows)) for b in blocks[first : last + 1]]
+        rows = [np.arange(b * self.block, min((b + 1) * self.block, self.num_rows)) for b in blocks[first : last + 1]]
         skipped = start - (int(ends[first - 1]) if first else 0)
-        return np.concatenate(pieces)[skipped : skipped + stop - start]
+        return np.concatenate(rows)[skipped : skipped + stop - start]
 
 
 def split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> list[slice]:
-    """Cut a batch, sorted by falling length, into one slice a worker whose padded tokens follow the shares.
+    """Cut a batch into one slice per worker, so that the padded tokens of the slices are proportional to the shares.
 
-    A slice costs rows × its longest row. The smallest budget that places every row is found by bisection; a share
-    of 0 gives an empty slice.
+    A slice costs its number of rows × its longest row. Bisection finds the smallest budget with which every row gets a
+    place. A share of 0 gives an empty slice.
+
+    Args:
+        lengths: Lengths of the rows, in descending order.
+        shares: One share per worker.
     """
     parts = np.asarray(shares, dtype=np.float64) / np.sum(shares)
     ends = _split(np.maximum(lengths, 1), parts).tolist()
@@ -103,7 +109,7 @@ def split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> list[slice
 
 @compiled
 def _split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> Rows:
-    """Where each worker's slice ends."""
+    """Where the slice of each worker ends."""
     ends = np.zeros(len(shares), np.int64)
     low, high = 0.0, 2.0 * lengths[0] * (len(lengths) + 1) / shares.max()
     for _ in range(40):
@@ -118,7 +124,7 @@ def _split(lengths: NDArray[np.int32], shares: NDArray[np.float64]) -> Rows:
 
 @inlined
 def _cut(lengths: NDArray[np.int32], shares: NDArray[np.float64], budget: float, ends: Rows) -> int:
-    """Fill the workers' shares of the budget one after another; the end of the last slice."""
+    """Give one worker after another rows up to its share of the budget; returns the end of the last slice."""
     at, rows = 0, len(lengths)
     for worker in range(len(shares)):
         if at < rows:

@@ -1,4 +1,4 @@
-"""Reading a split: rows by number, wherever their shard is."""
+"""Read the rows of a split by number, across its shards."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.errors import StoreError
-from tenor.store.manifest import Manifest, SplitInfo
+from tenor.store.manifest import UNLABELLED, Manifest
 from tenor.store.ragged import copy_rows
-from tenor.store.shard import check_shard, map_shard
+from tenor.store.shard import map_shard
+from tenor.store.verify import verify_split
 
 
 class Split:
-    """The rows of one split, numbered through its shards."""
+    """The rows of one split, numbered from 0 across its shards. The labels of UNLABELLED are all NO_LABEL."""
 
-    def __init__(self, folder: Path, info: SplitInfo) -> None:
-        self._shards = [map_shard(folder, shard) for shard in info.shards]
+    def __init__(self, folder: Path, manifest: Manifest, name: str) -> None:
+        shards, is_labelled = manifest.splits[name].shards, name != UNLABELLED
+        self._shards = [map_shard(folder, shard, manifest, is_labelled=is_labelled) for shard in shards]
         counts = [len(shard.labels) for shard in self._shards]
         self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         lengths = [np.empty(0, np.int64), *(np.diff(shard.offsets) for shard in self._shards)]
@@ -31,7 +33,7 @@ class Split:
         return int(self._first[-1])
 
     def gather(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """(tokens, lengths) of the rows asked for, in that order, one after the other."""
+        """(tokens, lengths) of the given rows; the tokens follow each other in the order of `rows`."""
         rows = np.asarray(rows, np.int64)
         lengths = self.lengths[rows]
         ends = np.cumsum(lengths, dtype=np.int64)
@@ -45,7 +47,7 @@ class Split:
         return tokens, lengths
 
     def close(self) -> None:
-        """Let the mapped files go."""
+        """Unmap the files."""
         self._shards = []
 
     def __enter__(self) -> Split:
@@ -58,13 +60,18 @@ class Split:
 
 
 def open_split(folder: Path | str, name: str, *, verify: bool = True) -> Split:
-    """Open a split of prepared data; `verify` compares every shard with its hash before HDF5 parses it."""
+    """Open a split of prepared data.
+
+    Args:
+        folder: The prepared data.
+        name: `train`, `valid`, `test` or, if the data has it, `unlabelled`.
+        verify: Compare every shard with its hash and the manifest first. False is for data that `verify_data` has
+            already checked; then the tokens are not checked.
+    """
     folder = Path(folder)
     manifest = Manifest.load(folder)
     if name not in manifest.splits:
-        raise StoreError(f"no split {name!r}", where=folder, remedy=f"there are {', '.join(manifest.splits)}")
-    info = manifest.splits[name]
+        raise StoreError(f"has no split {name!r}", where=folder, remedy=f"choose one of {', '.join(manifest.splits)}")
     if verify:
-        for shard in info.shards:
-            check_shard(folder, shard)
-    return Split(folder, info)
+        verify_split(folder, manifest, name)
+    return Split(folder, manifest, name)

@@ -1,1 +1,1 @@
-"""The loop, schedule, checkpoints and launching; how workers agree lies in strategies/."""
+"""The training loop and everything around it: one folder per concern, and one file per strategy and task."""

@@ -1,4 +1,4 @@
-"""What every worker of a run is told, as JSON: nothing is pickled."""
+"""The job that the launcher hands to every worker of a run, as JSON; nothing is pickled."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tenor.training.settings import TrainSettings
 
 
 @dataclass(frozen=True)
-class Job:
-    data: str
-    out: str
+class TrainingJob:
+    data: str  # the folder of prepared data, or the name of a task that reads none
+    out: str  # the run folder
     settings: TrainSettings
-    resume: bool
+    resume: bool  # whether to continue from a checkpoint in `out`
 
     def to_json(self) -> str:
         return json.dumps({**vars(self), "settings": vars(self.settings)})
 
     @classmethod
-    def from_json(cls, text: str) -> Job:
+    def from_json(cls, text: str) -> TrainingJob:
         values = json.loads(text)
         return cls(**{**values, "settings": TrainSettings(**values["settings"])})

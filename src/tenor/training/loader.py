@@ -1,4 +1,4 @@
-"""Batches made ahead of time in a thread, so that reading and padding never show in a step."""
+"""Batches loaded ahead of time in a thread, so that no step waits for reading and padding."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-DEPTH = 3  # batches that lie ready
+DEPTH = 3  # batches kept ready
 
-SWITCH_SECONDS = 0.0005  # after which a thread that holds the interpreter lets another one in; Python's own 5 ms show
+SWITCH_SECONDS = 0.0005  # Python's thread switch interval while training; with the default of 5 ms, steps are slower
 
 
 class Ahead(Generic[T]):
-    """Iterate over make(start), make(start + 1), … up to stop, a few items ahead of the consumer. Use with `with`."""
+    """Iterate over make(start), …, make(stop - 1), a few items ahead of the consumer. Use it in a `with` statement."""
 
     def __init__(self, make: Callable[[int], T], start: int, stop: int, depth: int = DEPTH) -> None:
         self._items: queue.Queue[T | BaseException] = queue.Queue(depth)
@@ -47,7 +47,7 @@ class Ahead(Generic[T]):
         for index in self._range:
             try:
                 item: T | BaseException = self._make(index)
-            except Exception as error:  # handed to the consumer, who raises it
+            except Exception as error:  # the consumer raises it
                 item = error
             while not self._cancelled.is_set():
                 try:

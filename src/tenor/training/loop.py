@@ -1,4 +1,4 @@
-"""The loop: one step after another, readable from top to bottom. A strategy plugs in; it never owns the loop."""
+"""The training loop, readable from top to bottom. A strategy plugs in; it never owns the loop."""
 
 from __future__ import annotations
 
@@ -8,81 +8,80 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from tenor.errors import Stopped, TrainingError
 from tenor.evaluation.metrics import Metrics
-from tenor.models.batch import Batch
-from tenor.training.balance import Balance
-from tenor.training.checkpoint import Checkpoint, weights_sha256
-from tenor.training.cursor import Cursor
-from tenor.training.grid import Grid, complete_weights
-from tenor.training.groups import Group
-from tenor.training.loader import Ahead
-from tenor.training.optimizers import Optimizer
-from tenor.training.recorder import Recorder
-from tenor.training.schedule import Schedule
+from tenor.groups import Group
+from tenor.models.weights import copy_saved, weights_sha256
+from tenor.training.balancing.shares import SharePlan
+from tenor.training.balancing.slowdown import Pace
+from tenor.training.batch import TrainBatch, divide
+from tenor.training.optim.optimizers import Optimizer
+from tenor.training.optim.schedule import Schedule
+from tenor.training.runs.checkpoint import Checkpoint
+from tenor.training.runs.cursor import Cursor
+from tenor.training.runs.recorder import Recorder
 from tenor.training.settings import TrainSettings
-from tenor.training.slowdown import Pace
 from tenor.training.strategies.base import Strategy, SyncStats
+from tenor.training.strategies.grid import Grid, complete_weights
 from tenor.training.tallies import Tallies
-from tenor.training.task import Task
+from tenor.training.tasks.base import Task
 
-# From a maker of batches and the numbers of the first and last, to the epoch's batches as they become ready
-Feed = Callable[[Callable[[int], Batch], int, int], AbstractContextManager[Iterable[Batch]]]
+# (function that loads a batch, epoch, first batch, batch after the last) → the batches as they become ready
+Feed = Callable[[Callable[[int], TrainBatch], int, int, int], AbstractContextManager[Iterable[TrainBatch]]]
 
-MAX_SKIPPED = 10  # steps in a row without a finite gradient before training gives up
+MAX_SKIPPED = 10  # consecutive steps without a finite loss and gradient before training gives up
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Loop:
-    """The parts of a training run, put together by the worker."""
+    """The parts of a training run, which `assemble.make_loop` puts together."""
 
     task: Task
     settings: TrainSettings
     group: Group
-    grid: Grid
     strategy: Strategy
     model: nn.Module
     optimizer: Optimizer
     schedule: Schedule
-    balance: Balance
+    balance: SharePlan
     pace: Pace
     recorder: Recorder
-    signalled: Callable[[], int]  # the number of a signal that came, or 0
+    signalled: Callable[[], int]  # the number of a signal that this or another process received, or 0
     device: torch.device
-    feed: Feed = Ahead
+    feed: Feed
     cursor: Cursor = field(default_factory=Cursor)
-    wait_seconds: float = 0.0  # of the last step
-    pending: Tensor | None = None  # tallies since all workers last agreed on them
-    stats: SyncStats = field(default_factory=SyncStats)  # likewise
-    agreed_step: int = 0
+    wait_seconds: float = 0.0  # in the last step
+    pending: Tensor | None = None  # this worker's tallies since the workers last settled
+    stats: SyncStats = field(default_factory=SyncStats)  # since the workers last settled
+    save_checked_step: int = 0  # when `_is_save_due` was last asked
+
+    @property
+    def grid(self) -> Grid:
+        return self.strategy.grid
 
     def run(self) -> None:
-        """Train to the end, or to a signal: then raise `Stopped` after a checkpoint."""
+        """Train to the end. On a signal, save a checkpoint and raise `Stopped`."""
         cursor = self.cursor
         began = time.perf_counter() - cursor.seconds
         while not cursor.is_finished:
-            cursor.is_finished = self._is_over(None)  # also where a run goes on of which nothing is left to do
-            if cursor.is_finished and cursor.batch == 0:  # nor anything of an epoch to measure
+            cursor.is_finished = self._is_over(None)  # a resumed run may have no steps left
+            if cursor.is_finished and cursor.batch == 0:  # and no part of an epoch to measure
                 break
+            self.optimizer.freeze(self.task.frozen(cursor.epoch))
             last = cursor.batch if cursor.is_finished else self.task.order.num_batches
-            with self.feed(self._load, cursor.batch, last) as batches:
+            with self.feed(self._load, cursor.epoch, cursor.batch, last) as batches:
                 before = time.perf_counter()
                 for batch in batches:
                     tallies = self._step(self._as_decided(batch), before)
                     before = time.perf_counter()
                     cursor.seconds = before - began
                     if tallies and tallies.signal:
-                        is_saved = self._save()
-                        saved, lost = (
-                            "saved a checkpoint; --resume goes on from it",
-                            "--resume goes on from the one before",
-                        )
-                        raise Stopped(tallies.signal, saved if is_saved else f"no checkpoint could be saved; {lost}")
+                        self._stop(tallies.signal)
                     if self._is_over(tallies):
                         cursor.is_finished = True
                         break
@@ -92,25 +91,37 @@ class Loop:
             cursor.seconds = time.perf_counter() - began
             self._save()
 
-    def _load(self, k: int) -> Batch:
-        decision, shares = self.balance.shares(self.cursor.epoch, k)
-        batch = self.task.load(self.cursor.epoch, k, self.grid.column.rank, shares)
-        return replace(batch, decision=decision)
+    def _stop(self, number: int) -> NoReturn:
+        if self._save():
+            raise Stopped(number, "saved a checkpoint; --resume continues from it")
+        raise Stopped(number, f"no checkpoint could be saved; {self.recorder.resume_point()}")
 
-    def _as_decided(self, batch: Batch) -> Batch:
-        """A batch that was cut before the last decision is cut again, so that all ranks cut it alike."""
+    def _load(self, k: int) -> TrainBatch:
+        decision, shares = self.balance.shares(self.cursor.epoch, k)
+        own = divide(self.task.order, self.cursor.epoch, k, shares)[self.grid.column.rank]
+        return replace(self.task.load(self.cursor.epoch, k, own), decision=decision)
+
+    def _as_decided(self, batch: TrainBatch) -> TrainBatch:
+        """Load a batch again if it was divided before the last decision: all ranks must divide it in the same way."""
         return batch if batch.decision == self.balance.decision.number else self._load(self.cursor.batch)
 
-    def _step(self, batch: Batch, before: float) -> Tallies | None:
-        """One global batch: compute, exchange, check, apply, settle. `before` is when the step before ended. Gives
-        the sums since workers last agreed when they do again; in between None."""
+    def _step(self, batch: TrainBatch, before: float) -> Tallies | None:
+        """One global batch: compute, exchange, check, apply, settle.
+
+        Args:
+            batch: This worker's samples.
+            before: When the previous step ended.
+
+        Returns:
+            The sums since the workers last settled, if they settle after this step; otherwise None.
+        """
         began = time.perf_counter()
         self.model.train()
         with self.pace.stretch(self.cursor.step + 1, batch.num_padded):
             loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
         own = self._tally(batch, loss, weight)
         compute_seconds = time.perf_counter() - began - self.strategy.waited_inside
-        sizes = (len(batch), batch.num_padded) if self.grid.counts else (0, 0)
+        sizes = (len(batch), batch.num_padded) if self.grid.is_counted else (0, 0)
         measures = (compute_seconds, self.wait_seconds, *sizes)
         vector = own.pack(self.group.rank, self.group.size, *measures)
         stats = self.strategy.exchange(vector)
@@ -119,17 +130,17 @@ class Loop:
         if is_sound:
             self.strategy.apply(lr)
         else:
-            vector[0] = math.nan  # so that no loss is told of a step that some worker skipped
+            vector[0] = math.nan  # no loss is reported for a step that some worker skipped
         self.pending = vector if self.pending is None else self.pending + vector
         stats = stats + self.strategy.settle(self.pending)
         self.stats = self.stats + stats
         self.wait_seconds = stats.wait_seconds
         self.cursor.move(is_sound, time.perf_counter() - before)
-        self._give_up_on_nonsense()
-        return self._agree(lr, before) if self.strategy.is_settled else None
+        self._give_up_if_never_finite()
+        return self._record_settled(lr, before) if self.strategy.is_settled else None
 
-    def _agree(self, lr: float, before: float) -> Tallies:
-        """Take in what all workers know now."""
+    def _record_settled(self, lr: float, before: float) -> Tallies:
+        """Count and log the sums that all workers now share."""
         assert self.pending is not None
         tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(self.pending, self.group.size)
         stats, self.pending, self.stats = self.stats, None, SyncStats()
@@ -157,16 +168,16 @@ class Loop:
         )
         return tallies
 
-    def _tally(self, batch: Batch, loss: float, weight: float) -> Tallies:
-        came = self.signalled()
+    def _tally(self, batch: TrainBatch, loss: float, weight: float) -> Tallies:
+        received = self.signalled()
         limit = self.settings.max_seconds
         return Tallies(
             loss=loss,
             weight=weight,
-            samples=len(batch) if self.grid.counts else 0,
-            tokens=batch.num_tokens if self.grid.counts else 0,
-            interrupted=float(came == signal.SIGINT),
-            terminated=float(came == signal.SIGTERM),
+            samples=len(batch) if self.grid.is_counted else 0,
+            tokens=batch.num_tokens if self.grid.is_counted else 0,
+            interrupted=float(received == signal.SIGINT),
+            terminated=float(received == signal.SIGTERM),
             late=float(bool(limit) and self.cursor.seconds >= limit),
         )
 
@@ -175,18 +186,18 @@ class Loop:
         return bool(tallies and tallies.late) or bool(limit and self.cursor.step >= limit)
 
     def _is_save_due(self) -> bool:
-        """Checkpoints are made where workers agree: at the first such step from every multiple of the setting on."""
-        every, before = self.settings.checkpoint_steps, self.agreed_step
-        self.agreed_step = self.cursor.step
+        """Whether a multiple of the setting was reached since the last call, made when workers have settled."""
+        every, before = self.settings.checkpoint_steps, self.save_checked_step
+        self.save_checked_step = self.cursor.step
         return self.cursor.step // every > before // every
 
     def _save(self) -> bool:
-        """Whether it is saved, as far as this rank can tell."""
-        state = self.strategy.state_dict()  # on every rank: it may gather
+        """Save a checkpoint; return whether that succeeded, as far as this rank knows."""
+        state = self.strategy.state_dict()  # on every rank, because it may gather
         return self.grid.column.rank != 0 or self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
 
     def _clip(self) -> bool:
-        """Scale the agreed gradient to the largest allowed norm; False where it is not finite."""
+        """Scale the gradient down to the largest allowed norm; return whether it is finite."""
         gradients = [gradient for _, gradient in self.optimizer.gradients()]
         own = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
         norm = self.grid.whole_norm(float(own))
@@ -196,7 +207,7 @@ class Loop:
                 gradient.mul_(limit / norm)
         return math.isfinite(norm)
 
-    def _give_up_on_nonsense(self) -> None:
+    def _give_up_if_never_finite(self) -> None:
         if self.cursor.skipped_in_a_row >= MAX_SKIPPED:
             raise TrainingError(
                 f"loss or gradient was not finite in {MAX_SKIPPED} steps in a row, the last at step {self.cursor.step}",
@@ -204,31 +215,31 @@ class Loop:
             )
 
     def _end_epoch(self) -> None:
-        """Validate, keep the best weights, and decide whether to go on; every rank decides the same."""
+        """Validate, keep the best weights, and decide whether to continue; every rank decides the same."""
         cursor = self.cursor
         if not self.strategy.is_settled:
             assert self.pending is not None
             stats = self.strategy.settle(self.pending, now=True)
             self.stats, self.wait_seconds = self.stats + stats, self.wait_seconds + stats.wait_seconds
-            self._agree(self.schedule(cursor.step - 1), time.perf_counter())
+            self._record_settled(self.schedule(cursor.step - 1), time.perf_counter())
         for table in self.optimizer.tables.values():
             table.release()
         complete_weights(self.optimizer, self.grid.row)
-        valid = self.task.measure(self.model, "valid", self.group)
+        valid = self.task.validate(self.model, self.group)
         described = valid.as_dict() if valid else {}
         score = _score(valid, cursor.epoch)
-        if score >= cursor.best or self.settings.keep == "last":
+        if cursor.judge(score) or self.settings.keep == "last":
             cursor.best, cursor.best_epoch, cursor.best_valid = score, cursor.epoch + 1, described
-            self.recorder.save_model(self.optimizer.weights)
+            self.recorder.save_model(self.saved_weights())
         train_loss = cursor.loss_sum / cursor.weight_sum if cursor.weight_sum else None
         event = {"event": "epoch", "epoch": cursor.epoch + 1, "step": cursor.step, "seconds": cursor.seconds}
         self.recorder.log({**event, "train_loss": train_loss, "valid": described, **cursor.rates})
         cursor.end_epoch()
-        patience = self.settings.patience
-        is_stale = bool(patience) and cursor.epoch - cursor.best_epoch >= patience
+        is_stale = bool(self.settings.patience) and cursor.num_stale >= self.settings.patience
         cursor.is_finished |= is_stale or cursor.epoch >= self.settings.epochs
 
     def checkpoint(self, state: Mapping[str, Tensor]) -> Checkpoint:
+        """The state of the run at this step; `state` is the strategy's."""
         tensors = {f"weights/{name}": weight for name, weight in self.optimizer.own.items()}
         tensors |= {f"state/{name}": value for name, value in self.optimizer.state_dict().items()}
         tensors |= {f"strategy/{name}": value for name, value in state.items()}
@@ -236,17 +247,25 @@ class Loop:
         return Checkpoint(self.cursor.step, tensors, values)
 
     def restore(self, saved: Checkpoint) -> None:
+        """Continue from a checkpoint; ValueError if it does not fit this model."""
         values = dict(saved.values)
-        applied = int(values.pop("applied"))
-        self.balance.restore(values.pop("balance", {}))
-        self.cursor = Cursor(**values)
+        applied, balance = values.pop("applied", None), values.pop("balance", {})
+        if type(applied) is not int or not 0 <= applied < 1 << 63:
+            raise ValueError(f"applied cannot be {applied!r:.40}")
+        self.cursor = Cursor.from_dict(values)
+        self.balance.restore(balance)
         for name, weight in self.optimizer.weights.items():
-            weight.copy_(saved.tensors[f"weights/{name}"])
-        self.agreed_step = self.cursor.step
+            copy_saved(weight, saved.tensors, f"weights/{name}")
+        self.save_checked_step = self.cursor.step
         self.optimizer.load_state_dict(_under("state/", saved.tensors), applied)
         self.strategy.load_state_dict(_under("strategy/", saved.tensors))
 
+    def saved_weights(self) -> dict[str, Tensor]:
+        """What model.safetensors holds: the trained weights, and the numbers that are computed without training."""
+        return {**self.optimizer.weights, **dict(self.model.named_buffers())}
+
     def summary(self) -> dict[str, Any]:
+        """The result of the run, without the metrics on the test rows."""
         cursor = self.cursor
         return {
             "steps": cursor.step,
@@ -270,8 +289,11 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _score(valid: Metrics | None, epoch: int) -> float:
-    """What makes weights better: for two classes AUC, which wavers less than accuracy on few rows; for more, where AUC
-    can be perfect long before the labels are, accuracy; without validation, being later."""
+    """The score by which epochs are compared.
+
+    For two classes it is the AUC, which varies less than accuracy on few rows. For more classes it is the accuracy,
+    because the AUC can be perfect long before the labels are. Without validation, later epochs are better.
+    """
     if valid is None:
         return float(epoch)
     return valid.accuracy if valid.auc is None or len(valid.confusion) > 2 else valid.auc

@@ -1,4 +1,4 @@
-"""How to train: every field is an option of `tenor train`, a TOML key and a Python argument."""
+"""The settings of `tenor train` and `tenor.train`."""
 
 from __future__ import annotations
 
@@ -6,152 +6,314 @@ import math
 from dataclasses import dataclass, fields
 
 from tenor.errors import UsageError
-from tenor.settings import check, setting
-from tenor.training.balance_mode import parse_mode
-from tenor.training.slowdown import parse_slowdown
+from tenor.models.deep.cells import CELLS
+from tenor.models.limits import MAX_BITS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MIN_BITS
+from tenor.settings import AUTO_WORKERS, Settings, parse_workers, setting, wrong_value
+from tenor.training.balancing.mode import parse_mode
+from tenor.training.balancing.slowdown import parse_slowdown
+from tenor.training.traits import STRATEGIES, TASKS, owners_of
+
+# Headings of `tenor train --help`
+OUTPUT, DATA, MODEL, OPTIMISATION = "Output", "Data", "Model", "Optimisation"
+WORKERS, ASYNC, BALANCING = "Workers and strategy", "Strategy async", "Balancing"
+STOPPING = "Checkpoints and stopping"
+
+_ABOVE_ZERO = (
+    "ngrams",
+    "wide_lr",
+    "deep_length",
+    "embedding_dim",
+    "hidden",
+    "layers",
+    "epochs",
+    "batch_size",
+    "lr",
+    "keep_checkpoints",
+    "checkpoint_steps",
+    "timeout",
+    "sync_every",
+    "outer_lr",
+    "model_parallel",
+)
+_NOT_NEGATIVE = (
+    "ngram_bits",
+    "accumulate",
+    "weight_decay",
+    "clip",
+    "warmup_epochs",
+    "reference_batch",
+    "patience",
+    "threads",
+    "max_restarts",
+    "max_seconds",
+    "max_steps",
+    "delay_compensation",
+    "max_replacements",
+    "freeze_embeddings",
+    "seed",
+)
+_AT_MOST = {
+    "ngrams": MAX_NGRAM,
+    "ngram_bits": MAX_BITS,
+    "hidden": MAX_WIDTH,
+    "embedding_dim": MAX_WIDTH,
+    "layers": MAX_LAYERS,
+    "seed": (1 << 63) - 1,
+}
 
 
 @dataclass(frozen=True)
-class TrainSettings:
-    task: str = setting("reviews", "What is learned; points needs no data.", ("reviews", "points"))
-    cell: str = setting("lstm", "Recurrent cell; qrnn is light and fast.", ("lstm", "gru", "rnn", "qrnn"))
-    embedding_dim: int = setting(100, "Width of the word vectors.")
-    hidden: int = setting(128, "Width of the recurrent state, per direction.")
-    layers: int = setting(1, "Recurrent layers.")
-    bidirectional: bool = setting(False, "Read each review backwards as well.")
-    pooling: str = setting("max-mean", "How states over time become one vector.", ("max", "mean", "last", "max-mean"))
-    dropout: float = setting(0.3, "Share of features dropped, one mask a sample and layer.")
-    embeddings: str | None = setting(None, "Start from these word vectors: word2vec text format, plain or gz.")
-    word_dropout: float = setting(0.0, "Share of words replaced by the unknown word.")
+class TrainSettings(Settings):
+    """How a model is trained. Each field is an option of `tenor train` and a key of its TOML file.
 
-    epochs: int = setting(3, "Passes over the training rows.")
-    batch_size: int = setting(64, "The global batch: rows in one step, over all workers.")
-    accumulate: int = setting(0, "Micro-batches of each worker's part of a batch; 0: 1, with model parallelism more.")
-    optimizer: str = setting("adam", "Update rule.", ("adam", "sgd", "adagrad"))
-    lr: float = setting(2e-3, "Peak learning rate, chosen for --reference-batch where that is given.")
-    momentum: float = setting(0.9, "Momentum of sgd.")
-    weight_decay: float = setting(0.0, "Weight decay.")
-    clip: float = setting(1.0, "Largest norm of the global gradient; 0 for none.")
-    decay: str = setting("linear", "How the rate falls after warm-up.", ("linear", "cosine", "none"))
-    warmup_epochs: float = setting(0.25, "Epochs over which the rate rises.")
-    reference_batch: int = setting(0, "The batch the rate was chosen for; 0: this one.")
-    scaling: str = setting("sqrt", "How the rate grows with the batch.", ("linear", "sqrt", "capped", "none"))
-    loss: str = setting("auto", "What is minimised.", ("auto", "bce", "cross-entropy", "mse", "focal"))
-    class_weights: str = setting("none", "auto (balanced), none, or one number a class: 1.5,1.")
-    precision: str = setting("fp32", "Arithmetic.", ("fp32", "fp64", "bf16"))
-    patience: int = setting(
-        0, "Stop after so many epochs without better validation (AUC; accuracy for many classes); 0: never."
+    >>> TrainSettings(cell="gru", epochs=5, workers=2).workers
+    2
+    """
+
+    task: str = setting(
+        "reviews",
+        "What to learn. points generates its own data; words learns word vectors from text.",
+        tuple(TASKS),
+        group=DATA,
     )
-    test: bool = setting(True, "Measure the kept weights on the test rows at the end.")
-    keep: str = setting("best", "Which weights the run keeps.", ("best", "last"))
+    model: str = setting(
+        "wide-deep",
+        "Parts of the model: n-grams (wide), a recurrent network (deep), or both.",
+        ("wide", "deep", "wide-deep"),
+        group=MODEL,
+    )
+    ngrams: int = setting(3, "Wide part: tokens of the longest n-gram.", group=MODEL)
+    ngram_bits: int = setting(
+        0,
+        "Wide part: the table has 2^N rows, which n-grams share by their hash; 0 chooses N by the size of the data.",
+        group=MODEL,
+    )
+    wide_lr: float = setting(1.0, "Wide part: peak learning rate, of Adagrad.", group=OPTIMISATION)
+    deep_length: int = setting(
+        400, "Deep part: maximum tokens per review; longer ones are read at both ends.", group=MODEL
+    )
+    cell: str = setting("lstm", "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
+    embedding_dim: int = setting(100, "Width of the word vectors.", group=MODEL)
+    hidden: int = setting(128, "Width of the hidden state, per direction.", group=MODEL)
+    layers: int = setting(1, "Number of recurrent layers.", group=MODEL)
+    bidirectional: bool = setting(False, "Also read each review backwards.", group=MODEL)
+    pooling: str = setting(
+        "max-mean",
+        "How the hidden states of all time steps become one vector.",
+        ("max", "mean", "last", "max-mean"),
+        group=MODEL,
+    )
+    dropout: float = setting(0.3, "Dropout rate, with one mask per sample and layer.", group=MODEL)
+    embeddings: str | None = setting(
+        None,
+        "Start from these word vectors: a folder made by `tenor embed`, or a file in word2vec's or fastText's format.",
+        group=MODEL,
+    )
+    freeze_embeddings: int = setting(
+        0, "Epochs at the start in which the word vectors of --embeddings stay fixed.", group=MODEL
+    )
+    word_dropout: float = setting(0.0, "Share of the words replaced by the unknown word in training.", group=MODEL)
 
-    stage: str | None = setting(None, "Copy the data into this local folder first, once a host, verified.")
-    workers: str = setting("auto", "Worker processes on this machine; auto: one a core.")
-    threads: int = setting(0, "Threads a worker; 0: the cores divided among the workers.")
+    epochs: int = setting(3, "Number of passes over the training rows.", group=OPTIMISATION)
+    batch_size: int = setting(64, "Global batch size: rows per step over all workers.", group=OPTIMISATION)
+    accumulate: int = setting(
+        0,
+        "Micro-batches per step and worker. 0 means 1, or with model parallelism one per worker of a model.",
+        group=OPTIMISATION,
+    )
+    optimizer: str = setting("adam", "Optimizer.", ("adam", "sgd", "adagrad"), group=OPTIMISATION)
+    lr: float = setting(
+        2e-3, "Peak learning rate. With --reference-batch: the rate for a batch of that size.", group=OPTIMISATION
+    )
+    momentum: float = setting(0.9, "Momentum. Only with --optimizer sgd.", group=OPTIMISATION)
+    weight_decay: float = setting(0.0, "Weight decay.", group=OPTIMISATION)
+    clip: float = setting(1.0, "Maximum norm of the global gradient; 0 turns clipping off.", group=OPTIMISATION)
+    decay: str = setting(
+        "linear", "How the learning rate falls after the warm-up.", ("linear", "cosine", "none"), group=OPTIMISATION
+    )
+    warmup_epochs: float = setting(
+        0.25, "Length of the warm-up in epochs; the learning rate rises meanwhile.", group=OPTIMISATION
+    )
+    reference_batch: int = setting(
+        0, "Batch size that --lr was chosen for; 0 means --batch-size. See --scaling.", group=OPTIMISATION
+    )
+    scaling: str = setting(
+        "sqrt",
+        "How the learning rate grows with --batch-size over --reference-batch.",
+        ("linear", "sqrt", "capped", "none"),
+        group=OPTIMISATION,
+    )
+    loss: str = setting(
+        "auto",
+        "Loss function. auto takes bce for two classes and cross-entropy for more.",
+        ("auto", "bce", "cross-entropy", "mse", "focal"),
+        group=OPTIMISATION,
+    )
+    class_weights: str = setting(
+        "none",
+        "Class weights in the loss: none, auto (every class counts the same), or one number per class, such as 1.5,1.",
+        group=OPTIMISATION,
+    )
+    precision: str = setting("fp32", "Number format for computing.", ("fp32", "fp64", "bf16"), group=OPTIMISATION)
+    patience: int = setting(
+        0,
+        "Stop after this many epochs without a better validation score (AUC; accuracy for more than two classes); 0 "
+        "never stops early.",
+        group=STOPPING,
+    )
+    test: bool = setting(True, "Measure the final model on the test split.", group=OUTPUT)
+    keep: str = setting(
+        "best",
+        "Keep the weights of the epoch with the best validation score, or the last.",
+        ("best", "last"),
+        group=OUTPUT,
+    )
+
+    stage: str | None = setting(
+        None, "First copy the data into this local folder, once per host, and verify the copy.", group=DATA
+    )
+    workers: int | str = setting(
+        AUTO_WORKERS, "Number of worker processes on this machine, or auto for one per core.", group=WORKERS
+    )
+    threads: int = setting(0, "Threads per worker; 0 divides the cores among the workers.", group=WORKERS)
     strategy: str = setting(
         "auto",
-        "How workers agree.",
-        ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async", "model-parallel", "hybrid"),
+        "How the workers combine their updates. auto takes single for one worker and allreduce for more.",
+        ("auto", *STRATEGIES),
+        group=WORKERS,
     )
-    model_parallel: int = setting(2, "Workers that share one model.", owners=("hybrid",))
-    sync_every: int = setting(16, "Steps that workers make apart.", owners=("local-sgd", "diloco", "hogwild"))
-    outer_lr: float = setting(0.7, "Rate of the outer step.", owners=("diloco",))
-    outer_momentum: float = setting(0.9, "Momentum of the outer step.", owners=("diloco",))
-    staleness: str = setting("4", "Updates that gradients may be late; 0: in step, inf: any number.", owners=("async",))
-    stale_rate: bool = setting(False, "Divide the rate by the updates that a gradient is behind.", owners=("async",))
+    model_parallel: int = setting(
+        2, "Number of workers that share one model.", owners=owners_of("model_parallel"), group=WORKERS
+    )
+    sync_every: int = setting(16, "Steps between two synchronisations.", owners=owners_of("sync_every"), group=WORKERS)
+    outer_lr: float = setting(0.7, "Learning rate of the outer optimizer.", owners=owners_of("outer_lr"), group=WORKERS)
+    outer_momentum: float = setting(
+        0.9, "Momentum of the outer optimizer.", owners=owners_of("outer_momentum"), group=WORKERS
+    )
+    staleness: int | str = setting(
+        "4",
+        "Maximum gradient staleness in updates; 0 means synchronous, inf means unbounded.",
+        owners=owners_of("staleness"),
+        group=ASYNC,
+    )
+    stale_rate: bool = setting(
+        False, "Divide the learning rate by the staleness of the gradient.", owners=owners_of("stale_rate"), group=ASYNC
+    )
     delay_compensation: float = setting(
-        0.0, "How far late gradients are corrected (DC-ASGD's λ); 0: not.", owners=("async",)
+        0.0,
+        "Strength λ of delay compensation (DC-ASGD); 0 turns it off.",
+        owners=owners_of("delay_compensation"),
+        group=ASYNC,
     )
     async_data: str = setting(
         "shard",
-        "Whether workers take their own parts of batches in order, or any.",
+        "Parts of the batches a worker takes: preferably the same part of each batch in order (shard), or any part of "
+        "batches in random order.",
         ("shard", "random"),
-        owners=("async",),
+        owners=owners_of("async_data"),
+        group=ASYNC,
     )
-    max_replacements: int = setting(20, "How many killed workers may be replaced.", owners=("async",))
+    max_replacements: int = setting(
+        20, "Maximum number of killed workers that are replaced.", owners=owners_of("max_replacements"), group=ASYNC
+    )
     compress: str = setting(
-        "none", "How gradients travel.", ("none", "fp16", "bf16", "top-k"), owners=("allreduce", "async")
+        "none",
+        "Compression of the gradients that workers send.",
+        ("none", "fp16", "bf16", "top-k"),
+        owners=owners_of("compress"),
+        group=WORKERS,
     )
-    top_k: float = setting(0.01, "Share of the numbers that top-k sends.")
-    device: str = setting("auto", "What a worker computes on.", ("auto", "cpu", "cuda"))
-    backend: str = setting("auto", "What carries their messages.", ("auto", "memory", "gloo", "nccl", "mpi"))
-    shares: str = setting("", "Fixed shares of the work, one a worker, such as 5:2:1; empty: equal.")
-    balance: str = setting("off", "When shares follow the workers' speeds: off, epoch, or steps:N.")
-    token_caps: str = setting("", "Most padded tokens of a worker in a batch: one number, or one a worker, 9000:4000.")
-    slowdown: str = setting("", "Emulate slow workers, rank:factor@first-last, such as 1:3@200-600 or 1:3.")
-    timeout: float = setting(1800.0, "Seconds before a silent worker counts as lost.")
+    top_k: float = setting(0.01, "Share of the gradient values to send. Only with --compress top-k.", group=WORKERS)
+    device: str = setting("auto", "Device that each worker computes on.", ("auto", "cpu", "cuda"), group=WORKERS)
+    backend: str = setting(
+        "auto",
+        "Communication between the workers. memory is shared memory on one machine.",
+        ("auto", "memory", "gloo", "nccl", "mpi"),
+        group=WORKERS,
+    )
+    shares: str = setting("", "Share of the work per worker, such as 5:2:1. Default: equal shares.", group=BALANCING)
+    balance: str = setting(
+        "off",
+        "Adapt the shares to the measured speeds of the workers: off, epoch (after each epoch), or steps:N (every N "
+        "steps).",
+        group=BALANCING,
+    )
+    token_caps: int | str = setting(
+        "",
+        "Maximum padded tokens per worker and batch: one number, or one per worker, such as 9000:4000. Default: none.",
+        group=BALANCING,
+    )
+    slowdown: str = setting(
+        "",
+        "Emulate slow workers. 1:3 makes worker 1 three times slower, 1:3@200-600 only from step 200 to 600.",
+        group=BALANCING,
+    )
+    timeout: float = setting(1800.0, "Seconds without an answer after which a worker counts as lost.", group=WORKERS)
 
-    checkpoint_steps: int = setting(500, "Steps between checkpoints; one is also saved after each epoch.")
-    keep_checkpoints: int = setting(2, "Checkpoints kept.")
-    resume: bool = setting(False, "Go on from the newest valid checkpoint in --out.")
-    max_restarts: int = setting(0, "How often a lost worker may restart the run from its last checkpoint.")
-    max_seconds: float = setting(0.0, "End training after so many seconds; 0: by epochs alone.")
-    max_steps: int = setting(0, "End training after so many steps; 0: by epochs alone.")
-    tensorboard: bool = setting(False, "Also write events for TensorBoard into the run folder.")
-    seed: int = setting(0, "Fixes weights, order and masks.")
+    checkpoint_steps: int = setting(
+        500, "Steps between two checkpoints. Each epoch also ends with a checkpoint.", group=STOPPING
+    )
+    keep_checkpoints: int = setting(2, "Number of checkpoints to keep.", group=STOPPING)
+    resume: bool = setting(False, "Continue the run in --out from its newest valid checkpoint.", group=STOPPING)
+    max_restarts: int = setting(
+        0, "How often a run that loses a worker restarts from its last checkpoint.", group=STOPPING
+    )
+    max_seconds: float = setting(0.0, "Stop after this many seconds; 0 for no limit.", group=STOPPING)
+    max_steps: int = setting(0, "Stop after this many steps; 0 for no limit.", group=STOPPING)
+    tensorboard: bool = setting(False, "Also write TensorBoard events into the run folder.", group=OUTPUT)
+    seed: int = setting(
+        0, "Random seed for the initial weights, the order of the rows and dropout.", group=OPTIMISATION
+    )
 
     def __post_init__(self) -> None:
-        check(self)
-        positive = (
-            "embedding_dim",
-            "hidden",
-            "layers",
-            "epochs",
-            "batch_size",
-            "lr",
-            "keep_checkpoints",
-            "checkpoint_steps",
-            "timeout",
-            "sync_every",
-            "outer_lr",
-            "model_parallel",
-        )
-        for name in positive:
-            if not 0 < getattr(self, name) < math.inf:
-                raise _wrong(name, getattr(self, name), "give a number above 0")
-        not_negative = (
-            "accumulate",
-            "weight_decay",
-            "clip",
-            "warmup_epochs",
-            "reference_batch",
-            "patience",
-            "threads",
-            "max_restarts",
-            "max_seconds",
-            "max_steps",
-            "delay_compensation",
-            "max_replacements",
-            "seed",
-        )
-        for name in not_negative:
-            if not 0 <= getattr(self, name) < math.inf:
-                raise _wrong(name, getattr(self, name), "give 0 or a positive number")
-        for name in ("dropout", "word_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise _wrong(name, getattr(self, name), "give a share from 0 up to, not including, 1")
-        if not 0.0 < self.top_k <= 1.0:
-            raise _wrong("top_k", self.top_k, "give a share above 0, up to 1")
-        if self.staleness != "inf" and not self.staleness.isdecimal():
-            raise _wrong("staleness", self.staleness, "give 0, a whole number, or inf")
-        self._refuse_what_does_nothing()
+        for name in ("staleness", "token_caps"):  # numbers are stored as words
+            value = getattr(self, name)
+            object.__setattr__(self, name, value if isinstance(value, bool) else str(value))
+        super().__post_init__()
+        self._check_numbers()
+        if self.staleness != "inf" and not _is_number(self.staleness):
+            raise wrong_value("staleness", self.staleness, "give a whole number of at least 0, or inf")
+        self._refuse_without_effect()
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
-        if self.workers != "auto" and not (self.workers.isdecimal() and int(self.workers) > 0):
-            raise _wrong("workers", self.workers, "give 'auto' or a number above 0")
+        object.__setattr__(self, "workers", parse_workers(self.workers))
 
-    def _refuse_what_does_nothing(self) -> None:
+    def _check_numbers(self) -> None:
+        for name in _ABOVE_ZERO:
+            if not 0 < getattr(self, name) < math.inf:
+                raise wrong_value(name, getattr(self, name), "give a number above 0")
+        for name in _NOT_NEGATIVE:
+            if not 0 <= getattr(self, name) < math.inf:
+                raise wrong_value(name, getattr(self, name), "give 0 or a positive number")
+        for name, most in _AT_MOST.items():
+            if getattr(self, name) > most:
+                raise wrong_value(name, getattr(self, name), f"give at most {most:,}")
+        if 0 < self.ngram_bits < MIN_BITS:
+            raise wrong_value("ngram_bits", self.ngram_bits, f"give 0, or a number from {MIN_BITS} to {MAX_BITS}")
+        for name in ("dropout", "word_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise wrong_value(name, getattr(self, name), "give a number from 0 to below 1")
+        if not 0.0 < self.top_k <= 1.0:
+            raise wrong_value("top_k", self.top_k, "give a number above 0, at most 1")
+
+    def _refuse_without_effect(self) -> None:
         for name, other, value in (("momentum", "optimizer", "sgd"), ("top_k", "compress", "top-k")):
             if getattr(self, name) != _default(name) and getattr(self, other) != value:
-                told = f"--{name.replace('_', '-')} {getattr(self, name)} with --{other} {getattr(self, other)}"
-                raise UsageError(told, remedy=f"use --{other} {value}, or leave it away")
+                option = f"--{name.replace('_', '-')}"
+                what = f"{option} {getattr(self, name)} has no effect with --{other} {getattr(self, other)}"
+                raise UsageError(what, remedy=f"use --{other} {value}, or omit {option}")
+        if self.freeze_embeddings and not self.embeddings:
+            what = f"--freeze-embeddings {self.freeze_embeddings} has no effect without --embeddings"
+            raise UsageError(what, remedy="give --embeddings, or omit --freeze-embeddings")
         if self.patience and self.keep == "last":
-            raise UsageError("--patience with --keep last", remedy="use --keep best, or leave --patience away")
+            what = f"--patience {self.patience} contradicts --keep last"
+            raise UsageError(what, remedy="use --keep best, or omit --patience")
 
 
 def _default(name: str) -> object:
     return next(field.default for field in fields(TrainSettings) if field.name == name)
 
 
-def _wrong(name: str, value: object, remedy: str) -> UsageError:
-    return UsageError(f"--{name.replace('_', '-')} cannot be {value}", remedy=remedy)
+def _is_number(value: int | str) -> bool:
+    text = str(value)
+    return text.isascii() and text.isdecimal()

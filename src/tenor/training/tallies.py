@@ -1,4 +1,4 @@
-"""The small numbers that ride along with every step's gradient, so that all workers know the same after it."""
+"""Small numbers that are summed together with each step's gradient, so that all workers know the same totals."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Tallies:
-    """Sums over the workers; `loss` and `weight` come first, as strategies expect."""
+    """Sums over the workers. `loss` and `weight` come first, as strategies expect."""
 
     loss: float
     weight: float
     samples: float
     tokens: float
-    interrupted: float  # how many workers were sent SIGINT
-    terminated: float  # how many were sent SIGTERM
-    late: float  # how many find that the time is over
+    interrupted: float  # the number of workers that received SIGINT
+    terminated: float  # the number of workers that received SIGTERM
+    late: float  # the number of workers for which --max-seconds is over
 
     def pack(self, rank: int, size: int, *own: float) -> Tensor:
-        """A vector to be summed; the `own` measures of each worker have slots of their own."""
+        """A vector to be summed over the workers; each worker's `own` measures have separate slots."""
         slots = torch.zeros(len(own), size, dtype=torch.float64)
         slots[:, rank] = torch.tensor(own, dtype=torch.float64)
         sums = torch.tensor([getattr(self, field.name) for field in fields(self)], dtype=torch.float64)
@@ -30,7 +30,7 @@ class Tallies:
 
     @classmethod
     def unpack(cls, vector: Tensor, size: int) -> tuple[Tallies, list[list[float]]]:
-        """The sums, and each measure by worker."""
+        """The sums, and for each measure its values by worker."""
         values = vector.tolist()
         count = len(fields(cls))
         return cls(*values[:count]), [values[at : at + size] for at in range(count, len(values), size)]
@@ -41,7 +41,7 @@ class Tallies:
 
     @property
     def signal(self) -> int:
-        """The signal that some worker was sent, or 0."""
+        """A signal that some worker received, or 0."""
         if self.interrupted:
             return int(signal.SIGINT)
         return int(signal.SIGTERM) if self.terminated else 0

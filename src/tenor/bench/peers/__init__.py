@@ -1,1 +1,1 @@
-"""What a user would write without tenor, as programs of their own, and the means to run them together."""
+"""The programs that Tenor is compared with, as a user would write them without Tenor, and code to run them."""

@@ -1,4 +1,4 @@
-"""The peers' data sets: reviews held in memory and padded by the batch, or one HDF5 row read a sample."""
+"""Datasets of the peers: reviews in memory, padded per batch, or rows of one length, read singly from HDF5."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sample = tuple[Tensor, int, float]
 
 
 class Ragged(Dataset[Sample]):
-    """Every review as a tensor of its own length; a batch is padded to its longest."""
+    """Every review is a tensor of its own length; a batch is padded to its longest review."""
 
     def __init__(self, job: dict[str, Any], split: str) -> None:
         with open_split(job["data"], split, verify=False) as rows:
@@ -39,7 +39,7 @@ class Ragged(Dataset[Sample]):
 
 
 class Fixed(Dataset[Sample]):
-    """Rows of one length in an HDF5 file, read one by one, as the course projects do it."""
+    """Rows of one length in an HDF5 file, read one by one, as the course projects do."""
 
     def __init__(self, job: dict[str, Any], split: str) -> None:
         self.file = h5py.File(job["file"], "r")[split]
@@ -58,13 +58,13 @@ class Fixed(Dataset[Sample]):
 
 
 def write_fixed(data: Path, file: Path, length: int) -> None:
-    """Prepared data as the course projects stored theirs: every row padded in front, or cut, to one length."""
+    """Write prepared data in the form of the course projects: every row is cut or left-padded to one length."""
     with h5py.File(file, "w") as h5:
         for split in ("train", "valid"):
             with open_split(data, split, verify=False) as rows:
                 tokens, lengths = rows.gather(np.arange(len(rows)))
                 matrix = np.zeros((len(rows), length), dtype=np.int32)
-                for row, part in zip(matrix, np.split(tokens, np.cumsum(lengths)[:-1]), strict=True):
-                    row[length - min(len(part), length) :] = part[:length]
+                for row, review in zip(matrix, np.split(tokens, np.cumsum(lengths)[:-1]), strict=True):
+                    row[length - min(len(review), length) :] = review[:length]
                 group = h5.create_group(split)
                 group["tokens"], group["labels"] = matrix, rows.labels

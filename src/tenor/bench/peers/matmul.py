@@ -1,4 +1,4 @@
-"""How fast this machine multiplies matrices: the roof over any training speed."""
+"""Measures how fast this machine multiplies matrices, an upper bound on the training speed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECONDS = 1.5
 
 
 def rate() -> float:
-    """GFLOP/s of float32 products of 1024 × 1024, with the threads torch has; the median of short stretches."""
+    """Return the GFLOP/s of float32 products of 1024 × 1024 matrices, as the median of short measurements."""
     left, right, out = torch.randn(SIZE, SIZE), torch.randn(SIZE, SIZE), torch.empty(SIZE, SIZE)
     began, rates = time.perf_counter(), []
     while time.perf_counter() - began < SECONDS:

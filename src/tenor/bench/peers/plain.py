@@ -1,6 +1,6 @@
-"""Plain PyTorch training: padded batches, dense gradients, DistributedDataParallel where there are several processes.
+"""Plain PyTorch training as a user would write it: padded batches, dense gradients, and DDP with several processes.
 
-Started as `python -m tenor.bench.peers.plain JOB` with the job as JSON. It is meant to be what a user would write.
+Start it with `python -m tenor.bench.peers.plain JOB`, where JOB is a JSON object.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
 from tenor.bench.peers.datasets import Fixed, Ragged
-from tenor.bench.steady import Steps
+from tenor.bench.step_rates import Steps
 
 Loader = DataLoader[Any]
 
 
 class PlainClassifier(nn.Module):
+    """An embedding, an LSTM, pooling over time and a linear layer: the same model as Tenor's."""
+
     def __init__(self, job: dict[str, Any]) -> None:
         super().__init__()
         self.pooling = job["pooling"]
@@ -42,6 +44,7 @@ class PlainClassifier(nn.Module):
 
 
 def main(job: dict[str, Any]) -> dict[str, Any]:
+    """Train as one rank and return the rates, and (seconds, validation accuracy) after each epoch."""
     torch.set_num_threads(1)
     torch.manual_seed(job["seed"])
     model: nn.Module = PlainClassifier(job)
@@ -102,4 +105,4 @@ def _accuracy(model: nn.Module, loader: Loader) -> float:
 
 if __name__ == "__main__":
     print(json.dumps(main(json.loads(sys.argv[1]))), flush=True)
-    os._exit(0)  # gloo's threads may still wait for peers that left a moment earlier
+    os._exit(0)  # threads of gloo may still wait for processes that have already exited

@@ -1,4 +1,4 @@
-"""Start programs together, one thread each, and read the JSON object that each prints last."""
+"""Runs programs at the same time, with one thread each, and reads the JSON object that each prints last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ TIMEOUT = 1800.0
 
 
 def run_together(module: str, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run `python -m module JOB` once a job, all at the same time."""
+    """Run `python -m module JOB` for each job, all at the same time, and return their results.
+
+    Raises:
+        WorkerError: A program failed.
+    """
     started = [_start(module, job) for job in jobs]
     try:
         return [_result(process, module) for process in started]
@@ -34,7 +38,8 @@ def _start(module: str, job: dict[str, Any]) -> subprocess.Popen[bytes]:
 def _result(process: subprocess.Popen[bytes], module: str) -> dict[str, Any]:
     out, err = process.communicate(timeout=TIMEOUT)
     if process.returncode:
-        words = err.decode("utf-8", "replace").strip().splitlines()
-        raise WorkerError(f"{module} failed (exit code {process.returncode}): {words[-1] if words else 'silent'}")
+        lines = err.decode("utf-8", "replace").strip().splitlines()
+        reason = lines[-1] if lines else "it printed no error"
+        raise WorkerError(f"{module} failed (exit code {process.returncode}): {reason}")
     result: dict[str, Any] = json.loads(out.splitlines()[-1])
     return result

@@ -1,1 +1,1 @@
-"""Asynchronous training: one server holds the weights, workers pull them and push gradients."""
+"""The parts of a parameter server: leases, messages and transports. `strategies/asynchronous.py` is the server."""

@@ -1,40 +1,42 @@
-"""Gradients that workers pushed, on their way into the loop."""
+"""Gradients that workers pushed to the server, on their way into the loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from tenor.models.batch import Batch
+from tenor.training.batch import TrainBatch
+from tenor.training.parameter_server.claims import Counts
 from tenor.training.parameter_server.leases import Grant
 from tenor.training.parameter_server.messages import Array
 
 
 @dataclass
 class Pull:
-    """What a worker computes with."""
+    """The weights that a worker computes with."""
 
     dense: Tensor
-    rows: Tensor | None = None  # of embedding tables
-    values: list[Tensor] = field(default_factory=list)  # of those rows, a table each
+    rows: list[Tensor] | None = None  # row numbers, one tensor per embedding table
+    values: list[Tensor] = field(default_factory=list)  # those rows, one tensor per table
 
 
 @dataclass(frozen=True)
 class Push:
+    """The gradients of one lease."""
+
     grant: Grant
     pull: Pull
-    counts: dict[str, Any]  # loss, weight, samples, tokens, padded
+    counts: Counts
     arrays: Sequence[Array]
 
 
 @dataclass(frozen=True)
-class Arrival(Batch):
-    """Stands where a batch stands in the loop: samples that workers have computed already, for one update."""
+class Arrival(TrainBatch):
+    """A complete update, which takes the place of a batch in the loop: its samples are already computed."""
 
     pushes: tuple[Push, ...] = ()
     staleness: int = 0  # in updates
@@ -46,7 +48,8 @@ class Arrival(Batch):
         return self
 
     def total(self, name: str) -> float:
-        return sum(float(push.counts[name]) for push in self.pushes)
+        """The sum of one of the counts over the pushes."""
+        return sum(float(getattr(push.counts, name)) for push in self.pushes)
 
     @property
     def num_tokens(self) -> int:
@@ -58,5 +61,6 @@ class Arrival(Batch):
 
 
 def make_arrival(pushes: Sequence[Push], staleness: int) -> Arrival:
+    """The update that these pushes, one per part of a batch, add up to."""
     nothing = torch.empty(0)
-    return Arrival(nothing, nothing, nothing, np.empty(0, np.uint64), pushes=tuple(pushes), staleness=staleness)
+    return Arrival(nothing, nothing, np.empty(0, np.uint64), nothing, pushes=tuple(pushes), staleness=staleness)

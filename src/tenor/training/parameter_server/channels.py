@@ -1,4 +1,4 @@
-"""What carries the messages: one file a transport behind these two protocols."""
+"""The two ends of a connection between server and workers, as protocols; each transport has its own file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenor.training.parameter_server.messages import Message
 
 @dataclass(frozen=True)
 class Event:
-    """A worker said something, or (without a message) is gone."""
+    """A message from a worker, or without a message: the worker is gone."""
 
     worker: int
     message: Message | None
@@ -18,16 +18,19 @@ class Event:
 
 
 class Channel(Protocol):
-    """The server's end, to all workers. Nothing here waits for a single worker."""
+    """The server's end, for all workers. No method waits for a single worker."""
 
     def poll(self, seconds: float) -> list[Event]:
-        """What came, after waiting for it so long at most; a worker's first message is HELLO."""
+        """The events so far, after waiting at most `seconds` for one. A worker's first message is HELLO."""
 
     def send(self, worker: int, message: Message) -> int:
-        """Send without waiting; the number of bytes. A worker that is gone is told of by `poll`."""
+        """Send without waiting; return the number of bytes. `poll` reports a worker that is gone."""
+
+    def drop(self, worker: int, reason: str) -> None:
+        """Close the connection to a worker that sent an invalid message, and send it the reason."""
 
     def close(self) -> None:
-        """Deliver what was sent, to those who take it within a few seconds."""
+        """Deliver the remaining messages to the workers that accept them within a few seconds."""
 
 
 class Line(Protocol):

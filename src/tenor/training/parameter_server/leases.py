@@ -1,12 +1,12 @@
-"""Who computes what with a parameter server: pure, events in and decisions out, without sockets, clock or tensors.
+"""Which worker of a parameter server computes which part of a batch: pure decisions, without sockets, clock or tensors.
 
-A global batch is cut into one lease a worker. A worker is granted one at a time, with the weights of that moment; when
-all of a batch are pushed, one update is made of them. A round is a batch. Workers go on to the next batch without
-waiting for the rest of this one, and the weights may move on by s rounds between a grant and the update that its push
-becomes part of: what is later than that is void, and its lease goes back to the queue. With s = 0 a batch is begun when
-the one before is applied: synchronous training. Leases of a lost worker go back to the queue as well, and one that
-takes much longer than usual is granted to another worker too; the first to push it wins. So a slow worker never holds
-up the others for longer.
+A global batch is divided into one lease per worker. A worker is granted one lease at a time, together with the present
+weights. When all leases of a batch are pushed, they make one update. Workers continue with the next batch without
+waiting for the rest of this one. Between a grant and the update that its push becomes part of, the weights may change
+by s updates. A grant that is later than that is void, and its lease returns to the queue. With s = 0, a batch begins
+when the previous one is applied: this is synchronous training. The leases of a lost worker also return to the queue. A
+lease that takes much longer than usual is granted to a second worker, and the first push wins. So a slow worker delays
+the others only for a limited time.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-PATIENCE = 2.0  # usual times that a lease may take before an idle worker is granted it too
-FIRST_GUESS = 30.0  # seconds that a lease usually takes, until one is done
-FADE = 0.8
+PATIENCE = 2.0  # multiple of its usual time after which a lease is also granted to an idle worker
+FIRST_GUESS = 30.0  # the usual time of a lease in seconds, until one is pushed
+FADE = 0.8  # weight of the past in the usual time of a lease
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A part of a global batch."""
+    """A part of a global batch, to be computed by one worker."""
 
     epoch: int
     batch: int
     part: int
-    parts: int
+    parts: int  # of the batch
 
 
 @dataclass(frozen=True)
 class Grant:
-    """A lease in a worker's hands; `version` counts the updates in the weights that it got."""
+    """A lease that a worker holds; `version` is the number of updates in the weights that it received."""
 
     worker: int
     sequence: int  # of this worker's grants
@@ -44,12 +44,16 @@ class Grant:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What becomes of a push: not accepted, accepted and kept, or (with others kept before) an update to apply."""
+class Verdict:
+    """What happens to a push: it is refused, accepted and kept, or it completes an update together with kept ones.
+
+    An update can make other kept pushes too late; these are then refused, too.
+    """
 
     is_accepted: bool
     update: tuple[Grant, ...] = ()  # in order of parts
-    staleness: int = 0  # updates since the weights that the oldest was computed with
+    staleness: int = 0  # updates since the oldest weights that a push was computed with
+    refused: tuple[tuple[int, int], ...] = ()  # (worker, sequence) of pushes that will never be applied
 
 
 class Leases:
@@ -57,25 +61,25 @@ class Leases:
         self.size, self.is_random, self.seed = size, is_random, seed
         self.bound = rounds
         self.version = 0  # updates made
-        self.done: set[int] = set()  # batches of this epoch
+        self.done: set[int] = set()  # applied batches of this epoch
         self.requeued: Counter[str] = Counter()  # leases granted again, by reason
         self.idle: set[int] = set()
-        self.grants: dict[int, Grant] = {}  # by worker; void ones are gone from here
-        self.kept: dict[Lease, Grant] = {}  # pushed, of batches that are not complete
-        self._busy: dict[int, int] = {}  # the sequence number of the push that a worker owes, void or not
+        self.grants: dict[int, Grant] = {}  # by worker, without void ones
+        self.kept: dict[Lease, Grant] = {}  # accepted pushes of batches that are not complete
+        self._busy: dict[int, int] = {}  # the sequence number of each busy worker's grant, void or not
         self._sequences: Counter[int] = Counter()
-        self._pace: dict[int, float] = {}  # seconds that a lease takes, by worker
-        self._again: deque[Lease] = deque()
-        self._queue: list[Lease] = []  # of the batch begun last
-        self._batches: deque[int] = deque()  # not begun
+        self._pace: dict[int, float] = {}  # the usual seconds of a lease, by worker
+        self._again: deque[Lease] = deque()  # leases to grant again
+        self._queue: list[Lease] = []  # leases of the newest batch that were never granted
+        self._batches: deque[int] = deque()  # batches that have not begun
 
     def begin(self, epoch: int, num_batches: int, done: Iterable[int] = ()) -> None:
-        """Queue the batches of an epoch but those that are done; whatever workers still hold is void."""
+        """Queue the batches of an epoch except those that are done. All earlier grants become void."""
         self.epoch, self.num_batches, self.done = epoch, num_batches, set(done)
         for held in (self.grants, self.kept, self._again, self._queue):
             held.clear()
         left = [batch for batch in range(num_batches) if batch not in self.done]
-        if self.is_random and self.bound:  # in step the order is that of one process
+        if self.is_random and self.bound:  # synchronous training keeps the order of one process
             random.Random(f"{self.seed} {epoch}").shuffle(left)
         self._batches = deque(left)
 
@@ -84,7 +88,7 @@ class Leases:
         return len(self.done) == self.num_batches
 
     def join(self, worker: int) -> None:
-        """A worker that is new, or came back with nothing in its hands."""
+        """A worker is ready: a new one, or one that was replaced."""
         self.lost(worker)
         self.idle.add(worker)
 
@@ -95,38 +99,45 @@ class Leases:
         if (grant := self.grants.pop(worker, None)) is not None:
             self._put_back(grant.lease, "lost")
 
-    def pushed(self, worker: int, sequence: int, now: float) -> Decision:
-        """A worker is done with its latest grant, and free for the next; what it pushes again changes nothing."""
+    def pushed(self, worker: int, sequence: int, now: float) -> Verdict:
+        """A worker has pushed its latest grant and is free for the next one. Pushing it again changes nothing."""
         if self._busy.get(worker) != sequence:
-            return Decision(False)
+            return Verdict(False)
         del self._busy[worker]
         self.idle.add(worker)
         if (grant := self.grants.pop(worker, None)) is None:  # void
-            return Decision(False)
+            return Verdict(False, refused=((worker, sequence),))
         self._learn_pace(worker, now - grant.since)
-        for other in self._holders(grant.lease):  # overtaken
+        for other in self._holders(grant.lease):  # slower workers with the same lease
             del self.grants[other.worker]
         self.kept[grant.lease] = grant
         parts = sorted((one for one in self.kept.values() if one.lease.batch == grant.lease.batch), key=_part)
-        return self._update(tuple(parts)) if len(parts) == self.size else Decision(True)
+        return self._update(tuple(parts)) if len(parts) == self.size else Verdict(True)
 
-    def _update(self, grants: tuple[Grant, ...]) -> Decision:
+    def _update(self, grants: tuple[Grant, ...]) -> Verdict:
         staleness = self.version - min(grant.version for grant in grants)
         self.version += 1
         self.done.add(grants[0].lease.batch)
         for grant in grants:
             del self.kept[grant.lease]
-        self._void_late()
-        return Decision(True, grants, staleness)
+        return Verdict(True, grants, staleness, self._void_late())
 
-    def _void_late(self) -> None:
+    def _void_late(self) -> tuple[tuple[int, int], ...]:
+        """Make void all grants that are too late by now; return those that were already pushed."""
+        refused = []
         for grant in [*self.kept.values(), *self.grants.values()]:
             if self.version - grant.version > self.bound:
                 if self.kept.get(grant.lease) is grant:
                     del self.kept[grant.lease]
+                    refused.append((grant.worker, grant.sequence))
                 else:
                     del self.grants[grant.worker]
                 self._put_back(grant.lease, "late")
+        return tuple(refused)
+
+    def undecided(self, worker: int) -> list[int]:
+        """Sequence numbers of a worker's kept pushes, which may still be applied or refused."""
+        return sorted(grant.sequence for grant in self.kept.values() if grant.worker == worker)
 
     def _put_back(self, lease: Lease, reason: str) -> None:
         if not self._holders(lease):
@@ -137,7 +148,7 @@ class Leases:
         return [grant for grant in self.grants.values() if grant.lease == lease]
 
     def hand_out(self, now: float) -> list[Grant]:
-        """Grants for workers that have nothing to do; to be asked after every event, and now and then."""
+        """Grant leases to idle workers. Call it after every event, and regularly to find overdue leases."""
         made = []
         for worker in sorted(self.idle):
             if (lease := self._next(worker, now)) is not None:
@@ -152,8 +163,11 @@ class Leases:
         return self.grants[worker]
 
     def _next(self, worker: int, now: float) -> Lease | None:
-        """What was put back or is overdue, so that no batch waits for long; else a part of the newest batch, its own
-        where it is there; else of the next."""
+        """The next lease for a worker, if there is one.
+
+        Leases to grant again and overdue ones come first, so that no batch waits for long. Then come parts of the
+        newest batch, preferably the worker's own part, and then the next batch.
+        """
         if self._again:
             return self._again.popleft()
         if (overdue := self._overdue(now)) is not None:
@@ -168,7 +182,7 @@ class Leases:
         return lease
 
     def _overdue(self, now: float) -> Lease | None:
-        """The lease that has been out longest, where that is much longer than usual."""
+        """The lease that was granted longest ago, if that is much longer than usual."""
         if not self.grants:
             return None
         latest: dict[Lease, float] = {}

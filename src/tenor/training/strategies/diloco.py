@@ -1,9 +1,9 @@
-"""DiLoCo: local steps as in `local-sgd`, but the average is a direction for an outer optimizer with momentum.
+"""DiLoCo: local steps as in `local-sgd`, but the average gives a direction for an outer optimizer with momentum.
 
-What the workers moved since they last met, averaged, is the gradient of an outer SGD with Nesterov momentum (Douillard
-et al. 2023, "DiLoCo: Distributed Low-Communication Training of Language Models"; there the inner optimizer is AdamW,
-which is `--optimizer adam` with a weight decay). It stands longer stretches apart than plain averaging does; it costs a
-second copy of the weights and the momentum.
+The average movement of the workers since they last met is the gradient of an outer SGD with Nesterov momentum
+(Douillard et al. 2023, "DiLoCo: Distributed Low-Communication Training of Language Models"; its inner optimizer is
+AdamW, which is `--optimizer adam` with a weight decay). It tolerates more steps between meetings than plain averaging.
+The price is a second copy of the weights, and the momentum.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from tenor.training.groups import Group
-from tenor.training.optimizers import SGD, Optimizer
+from tenor.groups import Group
+from tenor.models.weights import copy_saved
+from tenor.training.optim.optimizers import SGD, Optimizer
+from tenor.training.settings import TrainSettings
+from tenor.training.strategies.base import Strategy
 from tenor.training.strategies.local_sgd import LocalSGD
+from tenor.world import World
 
 
 class DiLoCo(LocalSGD):
@@ -24,14 +28,18 @@ class DiLoCo(LocalSGD):
         self.outer_lr = outer_lr
         self.rule = SGD(momentum=outer_momentum, nesterov=True)
 
+    @classmethod
+    def make(cls, settings: TrainSettings, world: World) -> Strategy:
+        return cls(settings.sync_every, settings.outer_lr, settings.outer_momentum)
+
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None:
         super().setup(model, optimizer, group)
-        self.start = {name: weight.clone() for name, weight in optimizer.weights.items()}  # when all last met
+        self.start = {name: weight.clone() for name, weight in optimizer.weights.items()}  # at the last meeting
         self.velocity = {name: torch.zeros_like(weight) for name, weight in optimizer.weights.items()}
 
     def _take(self, name: str, rows: Tensor | None, average: Tensor) -> None:
         start, velocity = self.start[name], self.velocity[name]
-        if rows is not None:  # rows that nobody touched keep their weights and their momentum
+        if rows is not None:  # rows that no worker touched keep their weights and their momentum
             start, velocity = start.index_select(0, rows), velocity.index_select(0, rows)
         self.rule.update(start, start - average, {"velocity": velocity}, 0, self.outer_lr)
         super()._take(name, rows, start)
@@ -47,5 +55,5 @@ class DiLoCo(LocalSGD):
         super().load_state_dict(state)
         for name, weight in self.optimizer.weights.items():
             self.start[name].copy_(weight)
-            if (saved := state.get(f"velocity/{name}")) is not None:
-                self.velocity[name].copy_(saved)
+            if (key := f"velocity/{name}") in state:
+                copy_saved(self.velocity[name], state, key)

@@ -1,11 +1,13 @@
-"""Hogwild: workers of one machine update the same weights in shared memory, without locks.
+"""Hogwild: the workers of one machine update the same weights in shared memory, without locks.
 
 Each worker computes on its own part of each global batch and writes its update at once, on top of whatever the others
-have written meanwhile; now and then an update of one number is lost (Recht et al. 2011, "Hogwild!: A Lock-Free Approach
-to Parallelizing Stochastic Gradient Descent"). Nobody waits and no gradient is sent, so it beats `allreduce` where
-steps are short; it repeats only roughly, since updates meet in no fixed order. As in fastText the weights are shared
-and everything else is private, the optimizer's state too. A worker's rate is scaled by its part of the batch, so one
-batch moves the weights as far as it does in one process. Every K steps the workers meet to count, to stop and to save.
+have written in the meantime; occasionally, the update of a single number is lost (Recht et al. 2011, "Hogwild!: A
+Lock-Free Approach to Parallelizing Stochastic Gradient Descent"). No worker waits and no gradient is sent, so it beats
+`allreduce` where steps are short. Results repeat only approximately, because the updates have no fixed order. As in
+fastText, the weights are shared and everything else is private, including the optimizer's state. A worker divides its
+gradient by the sum of its own class weights and scales its learning rate by its share of the whole batch's sum. So the
+steps of the workers add up to the step of one process: exactly with plain SGD, as long as no other worker writes in
+between. Every K steps the workers meet to count, to stop and to save.
 """
 
 from __future__ import annotations
@@ -18,38 +20,42 @@ import torch
 from torch import Tensor, nn
 
 from tenor.errors import UsageError
-from tenor.models.batch import Batch
-from tenor.training.groups import Group
-from tenor.training.losses import Objective
-from tenor.training.optimizers import Optimizer
-from tenor.training.strategies.base import SyncStats, backpropagate, divide_gradients
-from tenor.training.strategies.private import gather_state, restore_state
+from tenor.groups import Group, estimate_ring_bytes
+from tenor.training.batch import TrainBatch
+from tenor.training.optim.optimizers import Optimizer
+from tenor.training.settings import TrainSettings
+from tenor.training.strategies.base import Strategy, SyncStats
+from tenor.training.strategies.worker_state import gather_state, restore_state
+from tenor.training.tasks.losses import Objective
 from tenor.world import World
 
 
-class Hogwild:
+class Hogwild(Strategy):
     def __init__(self, every: int, memory: Path | None) -> None:
         self.every, self.memory = every, memory
         self.since = 0  # steps since the last meeting
-        self.has_met = True  # and nobody has moved since
-        self.waited_inside = 0.0
+        self.has_met = True  # whether no worker has written since the last meeting
+
+    @classmethod
+    def make(cls, settings: TrainSettings, world: World) -> Strategy:
+        return cls(settings.sync_every, shared_memory(world))
 
     @property
     def is_settled(self) -> bool:
         return self.since == 0
 
     def setup(self, model: nn.Module, optimizer: Optimizer, group: Group) -> None:
-        self.model, self.optimizer, self.group = model, optimizer, group
+        super().setup(model, optimizer, group)
         if self.memory is not None:
             self._share(model, self.memory)
 
     @torch.no_grad()
     def _share(self, model: nn.Module, file: Path) -> None:
-        """Put the weights into a file that all workers map; every one writes the same first values."""
+        """Put the weights into a file that all workers map. Every worker writes the same initial values."""
         parameters = dict(model.named_parameters())
         first = next(iter(parameters.values()))
         if first.device.type != "cpu":
-            raise UsageError("--strategy hogwild computes on processors only", remedy="add --device cpu")
+            raise UsageError("--strategy hogwild works on CPUs only", remedy="add --device cpu")
         size = sum(parameter.numel() for parameter in parameters.values())
         flat = torch.from_file(str(file), shared=True, size=size, dtype=first.dtype)
         views = flat.split([parameter.numel() for parameter in parameters.values()])
@@ -59,21 +65,22 @@ class Hogwild:
             parameter.data = shared
             self.optimizer.weights[name] = parameter.detach()
 
-    def compute(self, batch: Batch, objective: Objective) -> tuple[float, float]:
+    def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
         began = time.perf_counter()
-        if self.has_met:  # nobody writes until all are back: the first worker may have been saving the weights
+        if self.has_met:  # wait until all workers are back: the first one may still be saving the weights
             self.group.gather(torch.zeros(1))
             self.has_met = False
         self.waited_inside = time.perf_counter() - began
-        self.part = len(batch) / batch.num_global if batch.num_global else 1.0
-        return backpropagate(self.model, self.optimizer, batch, objective)
+        loss, weight = super().compute(batch, objective)
+        self.share = weight / batch.global_weight if batch.global_weight else 1.0
+        return loss, weight
 
     def exchange(self, tallies: Tensor) -> SyncStats:
-        divide_gradients(self.optimizer, float(tallies[1]))
+        super().exchange(tallies)
         return SyncStats(wait_seconds=self.waited_inside)
 
     def apply(self, lr: float) -> None:
-        self.optimizer.step(lr * self.part)
+        self.optimizer.step(lr * self.share)
 
     def settle(self, tallies: Tensor, now: bool = False) -> SyncStats:
         self.since += not now
@@ -82,8 +89,7 @@ class Hogwild:
         self.since, self.has_met = 0, True
         began = time.perf_counter()
         self.group.start_sum(tallies).wait()
-        size = self.group.size  # a ring sends each byte twice, less the part a rank already has
-        return SyncStats(2 * tallies.nbytes * (size - 1) // size, time.perf_counter() - began)
+        return SyncStats(estimate_ring_bytes(tallies.nbytes, self.group.size), time.perf_counter() - began)
 
     def state_dict(self) -> dict[str, Tensor]:
         return gather_state(self.optimizer, self.group)
@@ -93,10 +99,10 @@ class Hogwild:
 
 
 def shared_memory(world: World) -> Path | None:
-    """A file beside the local launcher's meeting place, in a folder that goes when the run ends."""
+    """A file for the weights, in the launcher's temporary folder, which is removed when the run ends."""
     if world.size == 1:
         return None
     if not world.rendezvous.startswith("file://"):
         remedy = "use --workers on one machine without a launcher, or --strategy local-sgd"
-        raise UsageError("--strategy hogwild shares the memory of one machine", remedy=remedy)
+        raise UsageError("--strategy hogwild works on one machine only", remedy=remedy)
     return Path(world.rendezvous.removeprefix("file://")).with_name("weights")

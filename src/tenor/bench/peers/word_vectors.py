@@ -1,0 +1,71 @@
+"""Other trainers of word vectors, each run as `python -m tenor.bench.peers.word_vectors NAME TEXT OUT SETTINGS`.
+
+SETTINGS is a JSON object with dim, window, negative, sample, epochs, workers and seed. The vectors go to OUT in the
+binary or text format of word2vec; standard output gets one JSON object with words_per_s and memory_mb.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SENTENCE = 1000  # words that gensim is given at a time
+
+
+def main() -> None:
+    name, text, out, settings = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), json.loads(sys.argv[4])
+    seconds, words = {"gensim": _gensim, "fasttext": _fasttext}[name](text, out, settings)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"words_per_s": words * settings["epochs"] / seconds, "memory_mb": memory}))
+
+
+def _gensim(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
+    from gensim.models import Word2Vec
+
+    words = text.read_text("utf-8").split()
+    sentences = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
+    same = {name: settings[name] for name in ("window", "negative", "sample", "epochs", "workers", "seed")}
+    model = Word2Vec(vector_size=settings["dim"], sg=1, min_count=5, **same)
+    model.build_vocab(sentences)
+    began = time.perf_counter()
+    model.train(sentences, total_examples=len(sentences), epochs=settings["epochs"])
+    seconds = time.perf_counter() - began
+    model.wv.save_word2vec_format(str(out), binary=True)
+    return seconds, len(words)
+
+
+def _fasttext(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
+    """The skip-gram of fastText without subwords. Its time includes counting the words, which it does not report."""
+    import fasttext
+
+    began = time.perf_counter()
+    model = fasttext.train_unsupervised(
+        str(text),
+        model="skipgram",
+        dim=settings["dim"],
+        ws=settings["window"],
+        neg=settings["negative"],
+        t=settings["sample"],
+        epoch=settings["epochs"],
+        thread=settings["workers"],
+        lr=0.025,
+        minn=0,
+        maxn=0,
+        minCount=5,
+        verbose=0,
+    )
+    seconds = time.perf_counter() - began
+    words = model.get_words()
+    with out.open("w", encoding="utf-8") as file:
+        file.write(f"{len(words)} {settings['dim']}\n")
+        for word in words:
+            file.write(word + " " + " ".join(f"{value:.6g}" for value in model.get_word_vector(word)) + "\n")
+    return seconds, len(text.read_text("utf-8").split())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""`tenor embed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenor.cli.command import command
+from tenor.cli.console import Console, table
+from tenor.embedding.settings import EmbedSettings
+
+
+@command(example="tenor embed data --out vectors --dim 100 --epochs 3", settings=EmbedSettings)
+def embed(
+    console: Console,
+    source: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A folder made by `tenor prepare`, or a text file.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder to make for the vectors.")],
+    settings: EmbedSettings,
+    evaluate: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--evaluate", help="A file of word similarities or analogies to score the vectors on; repeatable."
+        ),
+    ] = None,
+) -> None:
+    """Train word vectors on prepared reviews or plain text, with one process per core."""
+    import tenor
+    from tenor.embedding.questions import score_file
+
+    for file in evaluate or ():
+        if not file.is_file():
+            from tenor.errors import UsageError
+
+            raise UsageError("does not exist", where=file, remedy="check --evaluate")
+    result = tenor.embed(source, out, settings, console.progress()).as_dict()
+    scores = {}
+    if evaluate:
+        vectors = tenor.load_vectors(out)
+        scores = {file.name: score_file(vectors, file) for file in evaluate}
+        result["evaluation"] = scores
+    rate = f"{result['words_per_s']:,.0f} words/s"
+    human = f"{result['vocabulary']:,} words in {result['seconds']:.1f} s, {rate}, loss {result['loss']:.4f}"
+    rows = [
+        [name, score["kind"], score["questions"], score["left_out"], score.get("spearman", score.get("accuracy"))]
+        for name, score in scores.items()
+    ]
+    scored = table(["file", "kind", "questions", "left out", "score"], rows) if rows else ""
+    console.result(result, "\n".join(filter(None, [human, scored, f"vectors: {out}"])))

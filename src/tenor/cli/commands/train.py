@@ -1,0 +1,67 @@
+"""`tenor train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenor.cli.command import command
+from tenor.cli.console import Console, table
+from tenor.cli.summaries import metrics_table
+from tenor.training.settings import OUTPUT, TrainSettings
+
+
+@command(
+    example="tenor train data --out run --cell gru --epochs 3 --workers 2",
+    settings=TrainSettings,
+    owned_by="with --strategy {}",
+)
+def train(
+    console: Console,
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="Folder made by `tenor prepare`. With --task points: the word points.",
+            metavar="DATA",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Run folder to create.", rich_help_panel=OUTPUT)],
+    settings: TrainSettings,
+    given: frozenset[str],
+    compare: Annotated[
+        str,
+        typer.Option(
+            "--compare",
+            help="Train one model per cell, such as lstm,gru, and compare them in one table.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "",
+) -> None:
+    """Train a sentiment classifier on prepared data, with one worker process per core by default."""
+    import tenor
+    from tenor.world import detect
+
+    if compare:
+        _compare(console, data, out, settings, compare.split(","), given)
+        return
+    result = tenor.train(data, out, settings, progress=console.progress(), given=given).as_dict()
+    if not detect().is_first:  # a launcher started several processes: only rank 0 prints
+        return
+    human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
+    split = "test" if result["test"] else "valid"
+    console.result(result, f"{human}\n{metrics_table(result[split], f'{split} split')}\nrun: {out}")
+
+
+def _compare(
+    console: Console, data: str, out: Path, settings: TrainSettings, cells: list[str], given: frozenset[str]
+) -> None:
+    from tenor.training.launching.compare import compare
+
+    result = compare(data, out, settings, cells, console.progress(), given)
+    names = list(result.rows[0])
+    console.result(
+        result.as_dict(), f"{table(names, [[row[name] for name in names] for row in result.rows])}\nruns: {out}"
+    )

@@ -1,0 +1,33 @@
+"""Summaries of metrics that several commands print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenor.cli.console import table
+
+
+def metrics_table(metrics: dict[str, Any], measured_on: str) -> str:
+    """A table of the metrics beside those of the majority baseline.
+
+    Args:
+        metrics: The metrics; empty if there were no rows.
+        measured_on: The rows that were measured, such as `test split` or the name of a file.
+    """
+    if not metrics:
+        return f"{measured_on}: no rows to measure on"
+    baseline = metrics["majority_baseline"]
+    names = {"accuracy": "accuracy", "f1_macro": "macro-F1", "f1_weighted": "weighted F1", "auc": "AUC"}
+    rows = [[title, metrics[name], baseline[name]] for name, title in names.items()]
+    shown = table(["", "model", "majority baseline"], rows, decimals=4)
+    return f"{measured_on}, {metrics['rows']:,} rows\n\n{shown}"
+
+
+def accounting(metrics: dict[str, Any]) -> str:
+    """One line that accounts for all rows that were read."""
+    parts = [f"{metrics['rows_read']:,} rows read: {metrics['rows']:,} measured"]
+    for kind in ("dropped", "rejected"):
+        reasons = {reason: rows for reason, rows in metrics[kind].items() if rows}
+        details = ", ".join(f"{reason} {rows:,}" for reason, rows in reasons.items())
+        parts.append(f"{sum(reasons.values()):,} {kind}" + (f" ({details})" if details else ""))
+    return ", ".join(parts)

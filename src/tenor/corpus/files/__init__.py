@@ -1,0 +1,1 @@
+"""Find and open input files: folders, globs, URLs, compressed files, archives, encodings."""

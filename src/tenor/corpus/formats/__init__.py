@@ -1,0 +1,1 @@
+"""One file per format of raw reviews, and the registry that lists them."""

@@ -1,0 +1,1 @@
+"""Compiled scanners that find lines, fields and values in blocks of bytes."""

@@ -1,0 +1,1 @@
+"""Generated reviews with a known Bayes accuracy, for tests and benchmarks."""

@@ -1,0 +1,1 @@
+"""The compiled loops of `tenor embed`, and the random choices that they make."""

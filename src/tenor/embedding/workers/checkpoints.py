@@ -1,0 +1,75 @@
+"""Checkpoints of a training of word vectors: one safetensors file with both tables and how far the training was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tenor.embedding.workers.tables import Tables
+from tenor.errors import RunError
+from tenor.models.weights import pack_weights, read_weights
+from tenor.store.atomic import write_bytes, write_json
+from tenor.store.trusted import read_json
+
+FOLDER, TABLES, PROGRESS = "checkpoint", "tables-{}.safetensors", "progress.json"
+PROGRESS_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class SavedProgress:
+    """How far a training was when its tables were saved."""
+
+    blocks: int  # that are done, over all epochs
+    loss: float  # the sum, and the number of losses summed
+    num_losses: float
+    seconds: float
+
+
+def save_checkpoint(out: Path, tables: Tables, progress: SavedProgress, identity: dict[str, object]) -> None:
+    """Save the tables under a new name, then the progress that names them, then drop the older tables."""
+    folder = out / FOLDER
+    folder.mkdir(exist_ok=True)
+    name = TABLES.format(progress.blocks)
+    arrays = {"inputs": tables.inputs.copy(), "outputs": tables.outputs.copy()}
+    write_bytes(folder / name, pack_weights({key: torch.from_numpy(value) for key, value in arrays.items()}))
+    write_json(folder / PROGRESS, {**vars(progress), "tables": name, "identity": identity})
+    for old in folder.glob(TABLES.format("*")):
+        if old.name != name:
+            old.unlink(missing_ok=True)
+
+
+def load_checkpoint(out: Path, tables: Tables, identity: dict[str, object]) -> SavedProgress | None:
+    """Fill the tables from the checkpoint; None if there is none.
+
+    Raises:
+        RunError: The checkpoint is damaged, or belongs to other settings or another text.
+    """
+    folder = out / FOLDER
+    try:
+        saved = read_json(folder / PROGRESS, PROGRESS_BYTES, RunError)
+        kept = saved.get("identity")
+        if kept != identity:
+            names = [name for name in identity if not isinstance(kept, dict) or kept.get(name) != identity[name]]
+            what = f"was begun with another {names[0] if names else 'version'}"
+            raise RunError(what, where=out, remedy="use the settings and the text it was begun with, or another --out")
+        blocks, name = saved.get("blocks"), saved.get("tables")
+        figures = [saved.get(key) for key in ("loss", "num_losses", "seconds")]
+        if type(blocks) is not int or blocks < 0 or name != TABLES.format(blocks):
+            raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
+        if any(not isinstance(value, int | float) or value < 0 for value in figures):
+            raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
+        shapes = {"inputs": tuple(tables.inputs.shape), "outputs": tuple(tables.outputs.shape)}
+        weights = read_weights(folder / str(name), shapes)
+    except FileNotFoundError:
+        return None
+    _copy(tables.inputs, weights["inputs"])
+    _copy(tables.outputs, weights["outputs"])
+    return SavedProgress(blocks, *(float(value) for value in figures if value is not None))
+
+
+def _copy(target: npt.NDArray[np.float32], saved: torch.Tensor) -> None:
+    target[:] = saved.numpy()

@@ -1,0 +1,54 @@
+"""What the workers share: the two tables of vectors, how far each worker is, and whether to stop."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+LINE = 8  # numbers of a counter's cache line, so that cores do not fight over it
+BLOCKS, LOSS, NUM_LOSSES, IS_READY = range(4)  # what a worker counts, and whether it has begun
+
+
+class Tables:
+    """Memory without a name that processes open through its handle; gone with the last of them."""
+
+    def __init__(self, num_inputs: int, num_words: int, dim: int, workers: int, handle: int | None = None) -> None:
+        split, numbers = num_inputs * dim, (num_inputs + num_words) * dim
+        head = (workers + 1) * LINE
+        self.num_bytes = 8 * head + 4 * numbers
+        self.handle = _memory(self.num_bytes) if handle is None else handle
+        self._map = mmap.mmap(self.handle, self.num_bytes)
+        counters = np.frombuffer(self._map, np.float64, head).reshape(workers + 1, LINE)
+        self.counters: npt.NDArray[np.float64] = counters[:workers]
+        self._flags = counters[workers]
+        vectors = np.frombuffer(self._map, np.float32, numbers, 8 * head)
+        self.inputs: Floats = vectors[:split].reshape(num_inputs, dim)
+        self.outputs: Floats = vectors[split:].reshape(num_words, dim)
+
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self._flags[0])
+
+    def stop(self) -> None:
+        """Ask the workers to end after the blocks they are at."""
+        self._flags[0] = 1.0
+
+    def close(self) -> None:
+        os.close(self.handle)
+
+
+def _memory(size: int) -> int:
+    create = getattr(os, "memfd_create", None)  # Linux only
+    if create is not None:
+        handle: int = create("tenor-vectors")
+    else:
+        with tempfile.TemporaryFile(prefix="tenor-vectors-") as file:
+            handle = os.dup(file.fileno())
+    os.ftruncate(handle, size)
+    return handle

@@ -1,0 +1,1 @@
+"""The deep part of the model: word vectors, recurrent cells, pooling over time."""

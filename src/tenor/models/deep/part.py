@@ -1,0 +1,111 @@
+"""The deep part: word vectors, recurrent layers, masked pooling over time, a linear head."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from tenor.models.batch import Batch
+from tenor.models.deep.cells import CELLS, make_cell
+from tenor.models.deep.masks import dropout_mask
+from tenor.models.deep.pooling import POOLINGS, reverse_index
+from tenor.models.embedding import RowEmbedding
+from tenor.models.stage import Stage
+
+
+@dataclass(frozen=True)
+class DeepSpec:
+    """The architecture of the deep part; the run's config.json records it."""
+
+    vocab_size: int
+    cell: str = "lstm"
+    embedding_dim: int = 100
+    hidden: int = 128
+    layers: int = 1
+    bidirectional: bool = False
+    pooling: str = "max-mean"
+    dropout: float = 0.0
+    length: int = 400  # tokens of a longer review that are read: the first and the last ones
+
+
+class Deep(nn.Module):
+    """Word vectors, recurrent layers, a pooling over time, a linear head.
+
+    Padding is at the end, so it cannot affect the outputs that the pooling reads. The backward direction reads each row
+    reversed within its own length.
+    """
+
+    def __init__(self, spec: DeepSpec, num_outputs: int) -> None:
+        super().__init__()
+        self.spec = spec
+        self.embedding = RowEmbedding(spec.vocab_size, spec.embedding_dim)
+        directions = 2 if spec.bidirectional else 1
+        widths = [spec.embedding_dim] + [spec.hidden * directions] * (spec.layers - 1)
+        self.forwards = nn.ModuleList(make_cell(spec.cell, width, spec.hidden) for width in widths)
+        self.backwards = nn.ModuleList(
+            make_cell(spec.cell, width, spec.hidden) for width in widths if spec.bidirectional
+        )
+        self.head = nn.Linear(POOLINGS[spec.pooling].widening * spec.hidden * directions, num_outputs)
+
+    def stages(self) -> list[Stage]:
+        """The embedding, each recurrent layer (the last one also pools), and the head with logits (batch, outputs)."""
+        spec, head, layers = self.spec, self.head, len(self.forwards)
+        hidden = spec.hidden * (2 if spec.bidirectional else 1)
+        shapes = [lambda batch: (*batch.inputs.shape, hidden)] * (layers - 1)
+        shapes += [lambda batch: (len(batch), head.in_features)]
+        recurrent = [
+            Stage((self.forwards[i], *self.backwards[i : i + 1]), partial(self._recur, i), shapes[i])
+            for i in range(layers)
+        ]
+        return [
+            Stage((self.embedding,), self._embed, lambda batch: (*batch.inputs.shape, spec.embedding_dim)),
+            *recurrent,
+            Stage((self.head,), lambda pooled, _: head(pooled), lambda batch: (len(batch), head.out_features)),
+        ]
+
+    def _embed(self, ids: Tensor, batch: Batch) -> Tensor:
+        return self._drop(self.embedding(ids), batch, stream=0)  # (time, batch, width)
+
+    def _recur(self, layer: int, states: Tensor, batch: Batch) -> Tensor:
+        outputs: Tensor = self.forwards[layer](states)[0]
+        if self.spec.bidirectional:
+            flip = reverse_index(batch.lengths, len(states))
+            mirrored = states.gather(0, flip.expand(-1, -1, states.shape[2]))
+            back = self.backwards[layer](mirrored)[0]
+            outputs = torch.cat([outputs, back.gather(0, flip.expand(-1, -1, back.shape[2]))], dim=2)
+        outputs = self._drop(outputs, batch, stream=layer + 1)
+        if layer < len(self.forwards) - 1:
+            return outputs
+        return POOLINGS[self.spec.pooling](outputs, batch.lengths, self.spec.bidirectional)
+
+    def _drop(self, states: Tensor, batch: Batch, stream: int) -> Tensor:
+        """Apply one mask per sample and layer, the same at every time step."""
+        if not self.training or self.spec.dropout == 0.0:
+            return states
+        mask = dropout_mask(batch.keys, stream, states.shape[2], self.spec.dropout, states.dtype)
+        return states * mask.to(states.device)
+
+
+def initialise(model: Deep, seed: int) -> None:
+    """Set the weights from the seed alone: orthogonal recurrences, scaled uniform inputs, open forget gates."""
+    forget_gate, hidden = CELLS[model.spec.cell].forget_gate, model.spec.hidden
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name == "embedding.weight":
+                weight.normal_(0.0, 0.1, generator=generator)
+                weight[0].zero_()
+            elif "weight_hh" in name:
+                for gate in weight.split(weight.shape[1]):
+                    nn.init.orthogonal_(gate, generator=generator)
+            elif weight.dim() == 2:
+                bound = math.sqrt(6.0 / (weight.shape[1] + hidden))
+                weight.uniform_(-bound, bound, generator=generator)
+            else:
+                weight.zero_()
+                if forget_gate is not None and "bias_ih" in name:
+                    weight[forget_gate * hidden : (forget_gate + 1) * hidden] = 1.0

@@ -1,0 +1,52 @@
+"""The wide part: a linear classifier of a review's n-grams, with one row of weights per bucket."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tenor.models.batch import Ngrams
+from tenor.models.embedding import RowEmbedding
+from tenor.models.wide.bag import weighted_sums
+from tenor.models.wide.ngrams import NgramIndex
+
+
+@dataclass(frozen=True)
+class WideSpec:
+    """The architecture of the wide part; the run's config.json records it."""
+
+    bits: int  # there are 2^bits buckets
+    longest: int = 3  # tokens of the longest n-gram
+
+
+class Wide(nn.Module):
+    """One logit per output: the sum of its n-grams' weights, times how much each n-gram counts, plus a bias."""
+
+    frequencies: Tensor
+
+    def __init__(self, spec: WideSpec, num_outputs: int) -> None:
+        super().__init__()
+        self.spec = spec
+        self.ngrams = RowEmbedding(1 << spec.bits, num_outputs)
+        self.bias = nn.Parameter(torch.empty(num_outputs))
+        self.register_buffer("frequencies", torch.empty(1 << spec.bits))  # inverse ones; 0: an n-gram to ignore
+
+    def start(self, frequencies: NDArray[np.float32]) -> None:
+        """Begin training: all weights are zero, and n-grams count by these inverse frequencies."""
+        with torch.no_grad():
+            self.ngrams.weight.zero_()
+            self.bias.zero_()
+            self.frequencies.copy_(torch.from_numpy(frequencies))
+
+    def make_index(self) -> NgramIndex:
+        """What finds the n-grams of this model in rows of token ids."""
+        return NgramIndex(self.frequencies.float().cpu().numpy(), self.spec.longest)
+
+    def forward(self, ngrams: Ngrams) -> Tensor:
+        """(batch, outputs)"""
+        leaf = self.ngrams.leaf
+        return weighted_sums(self.ngrams.weight if leaf is None else leaf, ngrams) + self.bias

@@ -1,0 +1,168 @@
+"""Read a run folder. It may come from a stranger, so every value is checked before anything is built from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from tenor.errors import RunError, StoreError
+from tenor.models.classifier import ModelSpec, ReviewClassifier
+from tenor.models.deep.cells import CELLS
+from tenor.models.deep.part import DeepSpec
+from tenor.models.deep.pooling import POOLINGS
+from tenor.models.limits import MAX_BITS, MAX_CLASSES, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MAX_WORDS, MIN_BITS
+from tenor.models.weights import read_weights
+from tenor.models.wide.part import WideSpec
+from tenor.preparation.tokeniser.encode import Encoder
+from tenor.preparation.tokeniser.tokenise import TokeniserSettings
+from tenor.preparation.tokeniser.vocabulary import Vocabulary
+from tenor.preparation.tokeniser.words import are_words
+from tenor.training.runs.config import NAME, read_config, read_settings, refuse_unknown
+from tenor.training.traits import TASKS
+
+_INT64 = (1 << 63) - 1
+_WIDE_RANGES = {"bits": (MIN_BITS, MAX_BITS), "longest": (1, MAX_NGRAM)}
+_DEEP_RANGES = {
+    "vocab_size": (2, MAX_WORDS),
+    "embedding_dim": (1, MAX_WIDTH),
+    "hidden": (1, MAX_WIDTH),
+    "layers": (1, MAX_LAYERS),
+    "length": (1, _INT64),
+}
+_MAX_NAME_LENGTH = 1000  # characters of a class name or a rating
+
+
+T = TypeVar("T")
+
+
+def read_run(folder: Path) -> tuple[ReviewClassifier, Encoder, dict[str, Any]]:
+    """Read model, encoder and config of a run folder.
+
+    Raises:
+        RunError: Something in the folder is missing, damaged or not allowed.
+    """
+    config = read_config(folder)
+    try:
+        refuse_other_tasks(read_settings(config, folder), folder)
+        spec = _spec(config, folder)
+        _check_classes(config, spec.num_classes)
+        max_length = _integer(config, "max_length", 1, _INT64)
+        tokeniser = _object(config, "tokeniser")
+        refuse_unknown(tokeniser, [field.name for field in fields(TokeniserSettings)], "tokeniser", folder)
+        TokeniserSettings.from_dict(tokeniser)
+    except ValueError as error:
+        raise RunError(str(error), where=folder / NAME, remedy="train it again") from None
+    model = _read_model(folder, spec)
+    vocabulary = _read_vocabulary(folder, spec, config.get("vocab_sha256"))
+    return model, Encoder(vocabulary, tokeniser, max_length), config
+
+
+def refuse_other_tasks(settings: Mapping[str, Any], folder: Path) -> None:
+    """Fail if the run was not trained on reviews."""
+    task = settings.get("task", "reviews")
+    if task not in [name for name, traits in TASKS.items() if traits.reads_text]:
+        remedy = "give a run trained on reviews; the metrics of this run are in its result.json"
+        raise RunError(f"was trained on the task {task!r:.40}, which has no texts", where=folder, remedy=remedy)
+
+
+def _spec(config: Mapping[str, Any], folder: Path) -> ModelSpec:
+    values = _object(config, "model")
+    refuse_unknown(values, [field.name for field in fields(ModelSpec)], "model", folder)
+    wide = _part(values, "wide", WideSpec, _WIDE_RANGES, folder)
+    deep = _part(values, "deep", DeepSpec, _DEEP_RANGES, folder)
+    if wide is None and deep is None:
+        raise ValueError("'model' has neither a wide nor a deep part")
+    if deep is not None:
+        _check_deep(deep)
+    return ModelSpec(_integer(values, "num_classes", 2, MAX_CLASSES), wide, deep)
+
+
+def _part(
+    model: Mapping[str, Any], name: str, kind: type[T], ranges: Mapping[str, tuple[int, int]], folder: Path
+) -> T | None:
+    """The spec of a part of the model; None if the model has no such part."""
+    if model.get(name) is None:
+        return None
+    values, known = _object(model, name), fields(kind)  # type: ignore[arg-type]
+    refuse_unknown(values, [field.name for field in known], name, folder)
+    for field in known:
+        if field.default is MISSING and field.name not in values:
+            raise ValueError(f"{name!r} has no {field.name}")
+    spec = kind(**values)
+    for number, (least, most) in ranges.items():
+        _integer(vars(spec), number, least, most)
+    return spec
+
+
+def _check_deep(spec: DeepSpec) -> None:
+    for name, choices in (("cell", CELLS), ("pooling", POOLINGS)):
+        if (value := getattr(spec, name)) not in list(choices):
+            raise ValueError(f"{name} is {value!r:.40}, not one of {', '.join(choices)}")
+    if not isinstance(spec.bidirectional, bool):
+        raise ValueError(f"bidirectional is {spec.bidirectional!r:.40}, not true or false")
+    if isinstance(spec.dropout, bool) or not isinstance(spec.dropout, int | float) or not 0 <= spec.dropout < 1:
+        raise ValueError(f"dropout is {spec.dropout!r:.40}, not a number from 0 to below 1")
+
+
+def _check_classes(config: Mapping[str, Any], num_classes: int) -> None:
+    """Check the names of the classes and the ratings of each class, which runs of older versions do not have."""
+    classes = config.get("classes")
+    if not isinstance(classes, list) or not _are_words(classes):
+        raise ValueError("'classes' is not a list of different names")
+    if len(classes) != num_classes:
+        raise ValueError(f"'classes' has {len(classes)} names, but the model has {num_classes} classes")
+    labels = config.get("labels")
+    if labels is not None and not (
+        isinstance(labels, dict) and list(labels) == classes and all(_are_words(found) for found in labels.values())
+    ):
+        raise ValueError("'labels' does not list the ratings of each class")
+
+
+def _are_words(value: Any) -> bool:
+    """Whether the value is a list of different words of at most _MAX_NAME_LENGTH characters."""
+    if not isinstance(value, list) or not are_words(value):
+        return False
+    return len(set(value)) == len(value) and all(len(word) <= _MAX_NAME_LENGTH for word in value)
+
+
+def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = config.get(name)
+    if not isinstance(value, dict):
+        raise ValueError(f"'{name}' is not an object")
+    return value
+
+
+def _integer(values: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    value = values.get(name)
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} is {value!r:.40}, not a whole number from {least} to {most:,}")
+    return value
+
+
+def _read_model(folder: Path, spec: ModelSpec) -> ReviewClassifier:
+    """Build the model without memory for its weights; they are assigned once their shapes have been checked."""
+    with torch.device("meta"):
+        model = ReviewClassifier(spec)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    try:
+        weights = read_weights(folder / "model.safetensors", shapes)
+    except FileNotFoundError as error:
+        remedy = "finish its training with `tenor train … --resume`, or give another run"
+        raise RunError("model.safetensors is missing", where=folder, remedy=remedy) from error
+    model.load_state_dict(weights, assign=True)
+    return model.eval()
+
+
+def _read_vocabulary(folder: Path, spec: ModelSpec, expected: Any) -> Vocabulary:
+    try:
+        vocabulary = Vocabulary.load(folder / "vocab.json")
+    except StoreError as error:
+        raise RunError(error.what, where=error.where, remedy="copy the run folder again, or train again") from error
+    has_other_size = spec.deep is not None and len(vocabulary) != spec.deep.vocab_size
+    if vocabulary.sha256 != expected or has_other_size:
+        raise RunError("vocab.json is not the vocabulary of the model", where=folder, remedy="train it again")
+    return vocabulary

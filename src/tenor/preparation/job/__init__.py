@@ -1,0 +1,1 @@
+"""The map-reduce job of `tenor prepare`: one module per stage, and the folders and accounting they share."""

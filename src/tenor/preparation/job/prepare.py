@@ -1,0 +1,138 @@
+"""`tenor.prepare`: raw review files to a folder of token shards."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tenor import __version__
+from tenor.corpus.standard_input import all_sources
+from tenor.engines.choose import make_engine
+from tenor.engines.protocol import Engine
+from tenor.errors import CorpusError, Unreachable, UsageError, naming
+from tenor.preparation.job.accounting import check_rejects, read_first_reject
+from tenor.preparation.job.folders import JobFolders
+from tenor.preparation.job.pipeline import JobInput, PrepareJob
+from tenor.preparation.job.result import JobReport, PrepareResult, make_result
+from tenor.preparation.job.startup import announce
+from tenor.preparation.settings import PrepareSettings
+from tenor.preparation.tokeniser.stopwords import read_stopwords
+from tenor.preparation.tokeniser.tokenise import TokeniserSettings
+from tenor.preparation.tokeniser.vocabulary import borrow, units_of
+from tenor.progress import SILENT, Progress
+
+_DEFAULTS = PrepareSettings()
+
+
+def prepare(
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    settings: PrepareSettings = _DEFAULTS,
+    progress: Progress = SILENT,
+) -> PrepareResult:
+    """Turn raw review files into a folder of token shards, and account for every row.
+
+    If the same job was stopped before, its finished tasks are not run again. If its result exists already, the function
+    returns at once. The result is the same to the byte on every engine and with any number of workers.
+
+    Args:
+        inputs: Files, folders, globs or addresses of reviews; "-" is standard input.
+        out: The folder to make. It appears when the job is done.
+        settings: How to read, clean and split the reviews, and where the job runs.
+        progress: Shows the stages while they run.
+
+    Returns:
+        The numbers of rows, the vocabulary size, the splits and the time.
+
+    Raises:
+        CorpusError: An input cannot be read, more rows than `max_rejects` allows are rejected, or fewer than two
+            classes are left.
+        UsageError: The settings do not fit the inputs, or `out` exists and is not the result of this job.
+        WorkerError: Workers died too often, or the cluster does not answer.
+
+    >>> result = tenor.prepare("reviews.jsonl.gz", "data", tenor.PrepareSettings(workers=4))  # doctest: +SKIP
+    >>> result.rows_kept, result.duplicates  # doctest: +SKIP
+    (9124, 310)
+    """
+    engine = make_engine(settings)
+    try:
+        return prepare_on(engine, inputs, out, settings, progress)
+    finally:
+        engine.close()
+
+
+def prepare_on(
+    engine: Engine,
+    inputs: Sequence[str | Path] | str | Path,
+    out: str | Path,
+    settings: PrepareSettings = _DEFAULTS,
+    progress: Progress = SILENT,
+) -> PrepareResult:
+    """Do the same as `prepare` on an engine that is running already, and leave it running."""
+    began = time.monotonic()
+    names = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    names = [name for name in names if Path(name).resolve() != Path(out).resolve()]  # a shell's * may list `out` too
+    if not names:
+        raise UsageError("no input is given", remedy="name one or more files")
+    with all_sources(names, settings.wanted, Path(out).resolve()) as sources:
+        tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords))
+        vocabulary = None
+        if settings.vocab:
+            units = units_of(Path(settings.vocab)) if settings.tokens == "auto" else settings.tokens
+            tokeniser = dataclasses.replace(tokeniser, units=units)
+            vocabulary = borrow(settings.vocab, tokeniser.as_dict())
+        given = JobInput(sources, settings, tokeniser, vocabulary)
+        return _prepare(engine, given, Path(out), progress, began)
+
+
+def _prepare(engine: Engine, given: JobInput, out: Path, progress: Progress, began: float) -> PrepareResult:
+    folders = JobFolders(out, _key(given))
+    if (done := folders.finished()) is not None:
+        folders.tidy()
+        rows = done[0].rows
+        limit = given.settings.max_rejects
+        check_rejects(rows["read"], rows["rejected"], limit, lambda: read_first_reject(folders.out))
+        progress.say(f"{folders.out} holds the result of this job already")
+        return make_result(folders.out, *done)
+    if not given.settings.cluster:  # the machines of a cluster compile for themselves
+        announce(progress)
+    with naming(folders.out), folders.working() as work:
+        try:
+            job = PrepareJob(work, given, engine, progress)
+            manifest = job.run()
+        except Unreachable:
+            raise  # the next attempt may continue from here
+        except (CorpusError, UsageError):
+            folders.discard()  # the next attempt would fail in the same way
+            raise
+        report = _report(began, job)
+        folders.publish(manifest, report)
+    return make_result(folders.out, manifest, report)
+
+
+def _key(given: JobInput) -> str:
+    """Identifies the job: a hash of its inputs and of every setting that changes the result.
+
+    A setting that names a file counts by the content of the file.
+    """
+    settings, vocabulary = given.settings, given.vocabulary
+    files = [(source.shown, source.size, source.stamp) for source in given.sources]
+    values = {name: getattr(settings, name) for name in settings.result_fields}
+    values |= {"stopwords": list(given.tokeniser.stopwords), "vocab": vocabulary and vocabulary.sha256}
+    return hashlib.sha256(json.dumps([__version__, files, values]).encode()).hexdigest()
+
+
+def _report(began: float, job: PrepareJob) -> JobReport:
+    return JobReport(
+        seconds=time.monotonic() - began,
+        stages=job.seconds,
+        bytes=sum(source.size for source in job.sources),
+        inputs=tuple(source.shown for source in job.sources),
+        engine=job.engine.name,
+        workers=job.engine.workers,
+        tenor=__version__,
+    )

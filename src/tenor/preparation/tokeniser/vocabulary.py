@@ -1,0 +1,120 @@
+"""The vocabulary: words by falling frequency. Id 0 is padding, 1 is an unknown word, 2 is the most frequent word."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tenor.errors import StoreError, UsageError
+from tenor.preparation.tokeniser.words import WordTable, are_words, pack
+from tenor.store.atomic import write_bytes
+from tenor.store.manifest import Manifest
+from tenor.store.trusted import read_json
+from tenor.store.verify import VOCABULARY_BYTES
+
+PADDING, UNKNOWN, FIRST_WORD = 0, 1, 2
+CONFIG_BYTES = 16 << 20  # limit for the config.json of a run
+
+
+class Vocabulary:
+    """Words and their ids: `words[i]` has the id i + 2. The length includes padding and unknown."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def __len__(self) -> int:
+        return len(self.words) + FIRST_WORD
+
+    def to_bytes(self) -> bytes:
+        return (json.dumps({"format": 1, "words": self.words}, ensure_ascii=False) + "\n").encode()
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    @functools.cached_property
+    def table(self) -> WordTable:
+        table = WordTable()
+        table.add(*pack([word.encode() for word in self.words]))
+        return table
+
+    def look_up(self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The ids of packed words; UNKNOWN for words that are not in the vocabulary."""
+        return as_ids(self.table.find(data, starts))
+
+    def save(self, path: Path) -> None:
+        write_bytes(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        """Read a vocabulary.
+
+        Raises:
+            StoreError: The file is missing, or is not a vocabulary.
+        """
+        try:
+            words = read_json(Path(path), VOCABULARY_BYTES, StoreError)["words"]
+        except FileNotFoundError as error:
+            raise StoreError("vocabulary is missing", where=path, remedy="prepare the data again") from error
+        except KeyError as error:
+            raise StoreError("is not a vocabulary file", where=path, remedy="prepare the data again") from error
+        if not isinstance(words, list) or not are_words(words) or len(set(words)) != len(words):
+            raise StoreError("is not a vocabulary file", where=path, remedy="prepare the data again")
+        return cls(words)
+
+
+def as_ids(found: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Indices in the word table to vocabulary ids; -1 (a word that was not found) becomes UNKNOWN."""
+    ids: npt.NDArray[np.int32] = np.where(found < 0, UNKNOWN, found + FIRST_WORD).astype(np.int32)
+    return ids
+
+
+def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
+    """The vocabulary of another folder, for --vocab.
+
+    Args:
+        name: A prepared folder, a run folder or a vocab.json.
+        tokeniser: The tokeniser settings of this job.
+
+    Raises:
+        UsageError: The folder does not exist, or its texts were cut into words in another way.
+        StoreError: The file is not a vocabulary.
+    """
+    path = Path(name)
+    if not path.exists():
+        raise UsageError(
+            "--vocab names a file or folder that does not exist",
+            where=path,
+            remedy="name a prepared folder, a run folder or a vocab.json",
+        )
+    if _tokeniser(path) not in (None, tokeniser):
+        raise UsageError(
+            "was prepared with another tokeniser",
+            where=path,
+            remedy="use the same --tokens, --clean, --stopwords and --marks",
+        )
+    return Vocabulary.load(path / "vocab.json" if path.is_dir() else path.resolve())
+
+
+def units_of(path: Path) -> str:
+    """What the entries of another folder's vocabulary are: words or characters; words for a vocab.json alone."""
+    return str((_tokeniser(path) or {}).get("units", "words"))
+
+
+def _tokeniser(path: Path) -> dict[str, Any] | None:
+    """The tokeniser settings of a prepared folder or a run; None for a vocab.json alone."""
+    if (path / "manifest.json").exists():
+        return Manifest.load(path).tokeniser
+    try:
+        config = read_json(path / "config.json", CONFIG_BYTES, StoreError, file_names=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    tokeniser: dict[str, Any] | None = config.get("tokeniser")
+    return tokeniser

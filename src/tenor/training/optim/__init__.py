@@ -1,0 +1,1 @@
+"""Update rules, the learning-rate schedule and precision."""

@@ -1,0 +1,238 @@
+"""The reviews task: prepared data, the wide and deep classifier, its loss and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from tenor.errors import TrainingError
+from tenor.evaluation.metrics import Metrics, measure
+from tenor.evaluation.scores import Scores
+from tenor.groups import Group
+from tenor.models.classifier import ModelSpec, ReviewClassifier
+from tenor.models.combination import fit_combination
+from tenor.models.deep.part import Deep, DeepSpec, initialise
+from tenor.models.inference import Inference, to_probabilities
+from tenor.models.wide.part import WideSpec
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
+from tenor.store.manifest import SPLITS, Manifest
+from tenor.store.reader import Split, open_split
+from tenor.training.batch import TrainBatch
+from tenor.training.optim.optimizers import Adagrad, RuleOfPart
+from tenor.training.optim.precision import check_precision
+from tenor.training.settings import TrainSettings
+from tenor.training.tasks.base import CardText, Task
+from tenor.training.tasks.losses import make_objective, parse_weights
+from tenor.training.tasks.pretrained import read_vectors
+from tenor.training.tasks.review_batches import WORDS, ReviewBatches
+
+EVALUATION_BATCH = 256
+READ_ROWS = 8192  # rows whose words are counted together
+WIDE_START = 0.064  # of the root of Adagrad's sums; a gradient has about 1/(parts × batch size) times this from one row
+FEWEST_BITS, MOST_BITS = 16, 24  # of a table of n-grams whose size follows from the data
+CARD_USE = """The figures hold
+for reviews like those in the data. Measure again for other products, times, lengths or languages.
+
+## Use
+
+    import tenor
+    tenor.load("path/to/this/folder").predict(["not bad at all"])
+
+or `tenor predict path/to/this/folder reviews.txt`. No file here is executed when it is loaded: weights are safetensors,
+the rest is JSON.
+"""
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """Words of the vocabulary that the pretrained vectors do not have."""
+
+    num_words: int  # of the vocabulary
+    words: int
+    token_share: float  # of all training tokens that are words of the vocabulary
+
+    @classmethod
+    def count(cls, train: Split, places: NDArray[np.int64], num_words: int) -> _Missing:
+        counts = np.zeros(num_words + FIRST_WORD, np.int64)
+        for start in range(0, len(train), READ_ROWS):
+            tokens, _ = train.gather(np.arange(start, min(start + READ_ROWS, len(train))))
+            counts += np.bincount(tokens, minlength=len(counts))
+        of_words = counts[FIRST_WORD:]
+        share = 1.0 - of_words[places].sum() / max(1, of_words.sum())
+        return cls(num_words, num_words - len(places), float(share))
+
+
+class Reviews(Task):
+    def __init__(self, data: Path, settings: TrainSettings) -> None:
+        self.data = data
+        self.manifest = Manifest.load(data)
+        self.settings = settings
+        self.vocabulary = data / "vocab.json"
+        counts = self.manifest.splits["train"].class_counts
+        if sum(count > 0 for count in counts) < 2:
+            held = dict(zip(self.manifest.classes, counts, strict=True))
+            what = f"all training rows have the same class ({held})" if sum(counts) else "no training row has a label"
+            raise TrainingError(what, where=data, remedy="prepare data that has rows of at least two classes")
+        self.splits = {name: open_split(data, name, verify=False) for name in SPLITS}
+        self.missing: _Missing | None = None  # words without a pretrained vector
+        objective = make_objective(settings.loss, len(counts), parse_weights(settings.class_weights, counts))
+        self.objective = replace(objective, has_parts=True)
+        self.spec = _make_spec(self.manifest, settings)
+        self.train = self.splits["train"]
+        self.batches = ReviewBatches(self.train, self.spec, settings, self.objective)
+        self.order = self.batches.order
+
+    @classmethod
+    def make(cls, data: Path, settings: TrainSettings) -> Task:
+        return cls(data, settings)
+
+    def check_device(self, device: torch.device) -> None:
+        check_precision(self.settings.precision, self.settings.cell, device)
+
+    def make_model(self) -> ReviewClassifier:
+        model = ReviewClassifier(self.spec)
+        model.combination.start()
+        if model.wide is not None:
+            model.wide.start(self.batches.frequencies)
+        if model.deep is not None:
+            initialise(model.deep, self.settings.seed)
+            if self.settings.embeddings:
+                self._load_vectors(model.deep, Path(self.settings.embeddings))
+        return model
+
+    def part_rules(self, peak: float) -> Sequence[RuleOfPart]:
+        """Adagrad for the wide part: its gradients are sparse, and rare n-grams need as large steps as frequent ones.
+
+        Its sums do not start at 0, or the first step of every n-gram would be the largest one, whatever its gradient.
+        """
+        start = WIDE_START / (self.spec.num_parts * self.settings.batch_size)
+        return [RuleOfPart("wide.", Adagrad(start=start * start), self.settings.wide_lr / peak)]
+
+    def _load_vectors(self, model: Deep, path: Path) -> None:
+        words = Vocabulary.load(self.data / "vocab.json").words
+        found = read_vectors(path, words, model.spec.embedding_dim)
+        table = model.embedding.weight
+        with torch.no_grad():
+            table[found.places + FIRST_WORD] = torch.from_numpy(found.vectors).to(table.dtype)
+        self.missing = _Missing.count(self.train, found.places, len(words))
+
+    @property
+    def known(self) -> dict[str, float]:
+        missing = self.missing
+        return {} if missing is None else {"missing_words": missing.words, "missing_tokens": missing.token_share}
+
+    @property
+    def notes(self) -> list[str]:
+        missing = self.missing
+        if missing is None:
+            return []
+        start = f"{self.settings.embeddings} has vectors for {missing.num_words - missing.words:,} words of the data"
+        rest = f"the {missing.words:,} others start at random ({missing.token_share:.2%} of the training tokens)"
+        return [f"{start}; {rest}"]
+
+    def frozen(self, epoch: int) -> tuple[str, ...]:
+        return (f"{WORDS}.weight",) if epoch < self.settings.freeze_embeddings else ()
+
+    def load(self, epoch: int, k: int, own: slice) -> TrainBatch:
+        return self.batches.load(epoch, k, own)
+
+    def validate(self, model: nn.Module, group: Group) -> Metrics | None:
+        """Fit the combination of the model's parts before measuring it."""
+        logits, labels = self._logits(model, "valid", group)
+        if not len(labels):
+            return None
+        weights = np.asarray(self.objective.class_weights)[labels]
+        assert isinstance(model, ReviewClassifier)
+        model.combination.set(*fit_combination(logits.astype(np.float64), labels, weights))
+        return self._measure(model, logits, labels)
+
+    def measure(self, model: nn.Module, split: str, group: Group) -> Metrics | None:
+        logits, labels = self._logits(model, split, group)
+        return self._measure(model, logits, labels) if len(labels) else None
+
+    def _logits(self, model: nn.Module, split: str, group: Group) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """(parts, rows, outputs) and the labels of a split, computed together by the group; the same on all ranks."""
+        assert isinstance(model, ReviewClassifier)
+        part, inference = self.splits[split], Inference(model)
+        rows = np.argsort(part.lengths, kind="stable")
+        batches = [rows[at : at + EVALUATION_BATCH] for at in range(0, len(rows), EVALUATION_BATCH)]
+        own = batches[group.rank :: group.size]
+        shape = (-1, self.spec.num_parts, self.spec.num_outputs)
+        found = [inference.logits(*part.gather(batch)).swapaxes(0, 1) for batch in own]
+        flat = torch.from_numpy(np.concatenate([np.empty((0, *shape[1:]), np.float32), *found]).flatten())
+        labels = torch.from_numpy(part.labels[np.concatenate([np.empty(0, np.int64), *own])].astype(np.int64))
+        return group.gather(flat).numpy().reshape(shape).swapaxes(0, 1), group.gather(labels).numpy()
+
+    def _measure(self, model: nn.Module, logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Metrics:
+        assert isinstance(model, ReviewClassifier)
+        total = Scores()
+        total.add(to_probabilities(model, logits), labels)
+        return measure(total, self.manifest.classes)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "model": self.spec.as_dict(),
+            "classes": list(self.manifest.classes),
+            "labels": self.manifest.labels,
+            "tokeniser": self.manifest.tokeniser,
+            "max_length": self.manifest.max_length,
+            **({"text": self.manifest.text} if self.manifest.text else {}),
+            "data_sha256": self.manifest.sha256,
+            "vocab_sha256": self.manifest.vocab_sha256,
+        }
+
+    def card(self) -> CardText:
+        lines = [_describe_wide(self.spec.wide)] if self.spec.wide else []
+        lines += [_describe_deep(self.spec.deep)] if self.spec.deep else []
+        facts = "\n".join(f"- {line}" for line in [*lines, f"data `{self.manifest.sha256}`"])
+        title = f"Sentiment model: {self.settings.model}, {' / '.join(self.manifest.classes)}"
+        return CardText(title, f"A classifier of reviews, trained with tenor.\n\n{facts}", CARD_USE)
+
+    def close(self) -> None:
+        for part in self.splits.values():
+            part.close()
+
+
+def _make_spec(manifest: Manifest, settings: TrainSettings) -> ModelSpec:
+    has_wide, has_deep = settings.model != "deep", settings.model != "wide"
+    bits = settings.ngram_bits or choose_bits(manifest.splits["train"].tokens)
+    deep = DeepSpec(
+        vocab_size=manifest.vocab_size,
+        cell=settings.cell,
+        embedding_dim=settings.embedding_dim,
+        hidden=settings.hidden,
+        layers=settings.layers,
+        bidirectional=settings.bidirectional,
+        pooling=settings.pooling,
+        dropout=settings.dropout,
+        length=settings.deep_length,
+    )
+    return ModelSpec(
+        num_classes=len(manifest.classes),
+        wide=WideSpec(bits, settings.ngrams) if has_wide else None,
+        deep=deep if has_deep else None,
+    )
+
+
+def choose_bits(num_tokens: int) -> int:
+    """A table of n-grams about as large as the number of tokens: most n-grams occur once and are ignored."""
+    return min(max(num_tokens.bit_length() - 1, FEWEST_BITS), MOST_BITS)
+
+
+def _describe_wide(spec: WideSpec) -> str:
+    return f"wide part: n-grams of up to {spec.longest} tokens, hashed into {1 << spec.bits:,} buckets"
+
+
+def _describe_deep(spec: DeepSpec) -> str:
+    directions = "both directions" if spec.bidirectional else "one direction"
+    return (
+        f"deep part: cell {spec.cell}, {spec.layers} layer(s) of {spec.hidden}, {directions}, {spec.pooling} pooling; "
+        f"{spec.vocab_size:,} words of width {spec.embedding_dim}; up to {spec.length} tokens of a review"
+    )

@@ -1,0 +1,174 @@
+"""The commands that the fuzzer runs on a hostile folder, in a process that has already loaded Tenor."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzz.arena import Arena
+from fuzz.seeds import TINY, Seeds
+
+# The variables of torchrun's only rank: the command then trains in its own process
+ALONE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+
+
+@dataclass(frozen=True)
+class Action:
+    """A command line, or a function of this file, to run on a case."""
+
+    argv: Callable[[Arena, Seeds], list[object]] | None = None
+    call: Callable[[Arena, int], None] | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+    may_change: tuple[str, ...] = ()  # paths in the arena that may change, besides everything below --out
+    seconds: float = 30.0  # wall-clock limit, which finds processes that wait forever
+    processor_seconds: int = 12
+    answers: str = ""  # "json": one JSON object on standard output; "lines": one JSON object per line
+
+
+def _train(*options: str) -> Callable[[Arena, Seeds], list[object]]:
+    fixed = ("--json", "--max-steps", "2", "--workers", "1", *TINY, *options)
+    return lambda arena, seeds: ["train", arena.case, "--out", arena.out / "run", *fixed]
+
+
+def _load(arena: Arena, seed: int) -> None:
+    """Call `tenor.load` as a program would; any TenorError is an acceptable outcome."""
+    import tenor
+
+    model = tenor.load(arena.case)
+    model.predict(["the film was superb", "", "\ud800 odd"])
+
+
+def _messages(arena: Arena, seed: int) -> None:
+    from fuzz.hostile_messages import check_channel, check_decode, make_frame
+
+    rng = random.Random(seed)
+    for _ in range(100):
+        check_decode(make_frame(rng))
+    check_channel(rng, arena.out, 5)
+
+
+ACTIONS = {
+    "train": Action(_train(), variables=ALONE, answers="json"),
+    "train staged": Action(
+        lambda arena, seeds: [*_train()(arena, seeds), "--stage", arena.out / "cache"], variables=ALONE, answers="json"
+    ),
+    "train with a worker": Action(_train(), seconds=120.0, answers="json"),
+    "evaluate data": Action(lambda arena, seeds: ["evaluate", seeds.run, arena.case, "--json"], answers="json"),
+    "borrow vocabulary": Action(
+        lambda arena, seeds: [
+            *("prepare", seeds.root / "raw.jsonl", "--out", arena.out / "data", "--vocab", arena.case),
+            *("--workers", "1", "--json"),
+        ],
+        answers="json",
+    ),
+    "predict": Action(lambda arena, seeds: ["predict", arena.case, seeds.reviews, "--json"], answers="lines"),
+    "predict a file": Action(
+        lambda arena, seeds: ["predict", arena.case, seeds.reviews, "--out", arena.out / "said.jsonl", "--json"],
+        answers="json",
+    ),
+    "evaluate run": Action(lambda arena, seeds: ["evaluate", arena.case, seeds.data, "--json"], answers="json"),
+    "evaluate raw": Action(
+        lambda arena, seeds: ["evaluate", arena.case, seeds.root / "raw.jsonl", "--json"], answers="json"
+    ),
+    "load": Action(call=_load),
+    "report": Action(
+        lambda arena, seeds: ["report", arena.case, "--out", arena.out / "report.html", "--json"], answers="json"
+    ),
+    "report inside": Action(
+        lambda arena, seeds: ["report", arena.case, "--json"], answers="json", may_change=("case", "case/report.html")
+    ),
+    "resume": Action(
+        lambda arena, seeds: ["train", seeds.data, "--out", arena.case, "--resume", "--workers", "1", "--json", *TINY],
+        variables=ALONE,
+        answers="json",
+        may_change=("case/",),
+    ),
+    "report bench": Action(
+        lambda arena, seeds: [
+            *("report", seeds.run, "--bench", arena.case / "scaling.json", "--out", arena.out / "r.html", "--json"),
+        ],
+        answers="json",
+    ),
+    "messages": Action(call=_messages),
+}
+
+
+def choose(kind: str, rng: random.Random) -> list[str]:
+    """Choose the actions of a case; those that change the folder come last."""
+    if kind == "data":
+        rare = [name for name, share in DATA_SHARES.items() if rng.random() < share]
+        return ["train", "evaluate data", *rare]
+    if kind == "runs":
+        reading = rng.choice(["load", "evaluate run", "evaluate raw", "predict a file"])
+        last = rng.choices(["report", "report inside", "borrow vocabulary", ""], [4, 1, 1, 3])  # reports are slow
+        return ["predict", reading, *filter(None, last)]
+    return {"resume": ["resume"], "bench": ["report bench"], "messages": ["messages"]}[kind]
+
+
+DATA_SHARES = {"train staged": 0.1, "borrow vocabulary": 0.05, "train with a worker": 0.004}
+KINDS = ("data", "runs", "resume", "bench", "messages")
+
+
+# Deliberate failures: the tests of the fuzzer check that each of them is found.
+def _write_outside(arena: Arena, seed: int) -> None:
+    (arena.victims / "file").write_text("changed", "utf-8")
+
+
+def _leave_behind(arena: Arena, seed: int) -> None:
+    (arena.temporary / "left").touch()
+
+
+def _use_memory(arena: Arena, seed: int) -> None:
+    len(b"x" * (600 << 20))
+
+
+def _wait(arena: Arena, seed: int) -> None:
+    (arena.out / "pipe").unlink(missing_ok=True)
+    os.mkfifo(arena.out / "pipe")
+    (arena.out / "pipe").read_bytes()
+
+
+def _spin(arena: Arena, seed: int) -> None:
+    import time
+
+    while time.process_time() < 10**6:
+        pass
+
+
+def _orphan(arena: Arena, seed: int) -> None:
+    if os.fork() == 0:
+        signal.pause()
+
+
+def _print_nan(arena: Arena, seed: int) -> None:
+    print('{"accuracy": NaN}')
+
+
+def _leak(arena: Arena, seed: int) -> None:
+    print((arena.victims / "file").read_text("utf-8"))
+
+
+def _fill_disk(arena: Arena, seed: int) -> None:
+    with Path(arena.out / "large").open("wb") as file:
+        for _ in range(300):
+            file.write(bytes(1 << 20))
+
+
+BROKEN = {
+    "crash": Action(call=lambda arena, seed: os.kill(os.getpid(), signal.SIGSEGV)),
+    "traceback": Action(call=lambda arena, seed: {}["absent"]),
+    "exit code": Action(call=lambda arena, seed: os._exit(7)),
+    "written outside": Action(call=_write_outside),
+    "left in the temporary folder": Action(call=_leave_behind),
+    "memory": Action(call=_use_memory),
+    "hang": Action(call=_wait, seconds=1.0),
+    "slow": Action(call=_spin, processor_seconds=1),
+    "left a process": Action(call=_orphan),
+    "not JSON": Action(call=_print_nan, answers="json"),
+    "another user's file shown": Action(call=_leak),
+    "file too large": Action(call=_fill_disk),
+}

@@ -1,0 +1,100 @@
+"""The n-grams of rows against plain Python: sets of token tuples, hashed by the published function."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenor.models.wide.ngrams import NgramIndex, count_rows_with, inverse_frequencies
+
+MASK = (1 << 64) - 1
+ROWS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=7)
+
+
+def bucket(tokens: tuple[int, ...], bits: int) -> int:
+    """splitmix64 over the tokens, in Python's own integers."""
+    state = 0
+    for token in tokens:
+        state = (state * 0x9E3779B97F4A7C15 + token + 1) & MASK
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
+        state ^= state >> 31
+    return state >> (64 - bits)
+
+
+def ngrams(row: list[int], longest: int, bits: int) -> set[int]:
+    return {
+        bucket(tuple(row[at : at + size]), bits) for size in range(1, longest + 1) for at in range(len(row) - size + 1)
+    }
+
+
+def pack(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([token for row in rows for token in row], np.int32), np.array([len(row) for row in rows], np.int32)
+
+
+@given(rows=ROWS, longest=st.integers(1, 4), bits=st.sampled_from([8, 20]), blocks=st.integers(1, 3))
+def test_rows_are_counted_once_per_ngram(rows: list[list[int]], longest: int, bits: int, blocks: int) -> None:
+    expected = Counter(one for row in rows for one in ngrams(row, longest, bits))
+    parts = [pack(rows[at::blocks]) for at in range(blocks)]
+    counts = count_rows_with(parts, bits, longest)
+    assert {place: int(counts[place]) for place in np.flatnonzero(counts)} == dict(expected)
+
+
+@given(rows=ROWS, data=st.data())
+def test_an_index_finds_the_ngrams_of_its_own_rows(rows: list[list[int]], data: st.DataObject) -> None:
+    """The buckets are those of all rows; the weights of a row are scaled to length 1."""
+    first = data.draw(st.integers(0, len(rows)))
+    own = slice(first, data.draw(st.integers(first, len(rows))))
+    weights = np.random.default_rng(1).random(1 << 8).astype(np.float32)
+    weights[::3] = 0.0  # ignored
+    index = NgramIndex(weights, 3)
+    index(*pack([[1, 2, 3], [4]]))  # what it has seen before does not matter
+    found = index(*pack(rows), own)
+    every = [{one for one in ngrams(row, 3, 8) if weights[one]} for row in rows]
+    assert found.buckets.tolist() == sorted(set().union(*every))
+    assert len(found.starts) == own.stop - own.start + 1
+    for at, expected in enumerate(every[own]):
+        part = slice(found.starts[at], found.starts[at + 1])
+        got = dict(zip(found.buckets[found.ids[part]].tolist(), found.weights[part].tolist(), strict=True))
+        assert set(got) == expected
+        length = np.sqrt(sum(float(weights[one]) ** 2 for one in expected))
+        assert all(value == pytest.approx(float(weights[one]) / length, rel=1e-5) for one, value in got.items())
+
+
+def test_threads_may_share_an_index() -> None:
+    rng = np.random.default_rng(3)
+    index = NgramIndex(np.ones(1 << 12, np.float32), 3)
+    batches = [pack([rng.integers(0, 50, 80).tolist() for _ in range(20)]) for _ in range(40)]
+    expected = [index(*batch) for batch in batches]
+    found: dict[int, bool] = {}
+
+    def work(first: int) -> None:
+        for number in range(first, len(batches), 4):
+            got = index(*batches[number])
+            found[number] = all(np.array_equal(now, vars(expected[number])[name]) for name, now in vars(got).items())
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(batches) and all(found.values())
+
+
+def test_old_marks_are_forgotten_before_they_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenor.models.wide.ngrams._LARGEST_STAMP", 10)
+    index = NgramIndex(np.ones(1 << 8, np.float32), 2)
+    first = index(*pack([[1, 2], [2, 3]]))
+    for _ in range(20):
+        again = index(*pack([[1, 2], [2, 3]]))
+        assert again.ids.tolist() == first.ids.tolist() and again.starts.tolist() == first.starts.tolist()
+
+
+def test_rare_ngrams_have_no_weight_and_frequent_ones_little() -> None:
+    weights = inverse_frequencies(np.array([0, 1, 2, 50, 100]), 100)
+    np.testing.assert_allclose(weights, [0.0, 0.0, np.log(50), np.log(2), 0.0], rtol=1e-6)

@@ -1,0 +1,148 @@
+"""Evaluation of files: every row is accounted for, and labels mean the same as in the run's data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.command import run_tenor
+from helpers.corpora import Review, make_reviews, write_csv, write_json_lines
+
+import tenor
+from tenor.cli.summaries import accounting, metrics_table
+from tenor.errors import CorpusError, UsageError
+from tenor.evaluation.metrics import Metrics
+from tenor.progress import Silent
+
+METRICS = [field.name for field in fields(Metrics)]
+ZERO_ONE = {"negative": ["0"], "positive": ["1"]}
+
+
+class Heard(Silent):
+    """Progress that keeps its warnings and stages."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.stages: dict[str, list[Any]] = {}
+
+    def start(self, stage: str, total: float | None, unit: str) -> None:
+        self.now = self.stages.setdefault(stage, [total, unit, 0])
+
+    def advance(self, amount: float, note: str = "") -> None:
+        self.now[2] += amount
+
+    def warn(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def mixed() -> list[Review]:
+    """300 reviews of two classes, 40 of 3 stars, and 7 without a word (two of them of 3 stars)."""
+    neutral = [Review(review.text + " again", 3) for review in make_reviews(40, seed=22)]
+    pairs = (("", 1), (" ", 5), ("…", 4), ("--", 2), (". .", 5), ("", 3), ("&nbsp;", 3))
+    empty = [Review(text, rating) for text, rating in pairs]
+    return [*make_reviews(150, seed=21), *empty, *neutral, *make_reviews(150, seed=23)]
+
+
+def test_a_raw_file_is_measured_and_accounted_for_as_prepare_does(run: Path, tmp_path: Path) -> None:
+    raw = write_json_lines(tmp_path / "new.jsonl", [*mixed(), *mixed()[:20]])
+    with raw.open("a", encoding="utf-8") as file:
+        file.write('{"text": "no stars here", "rating": "NaN"}\nbroken\n')
+    # The same file prepared: every row into one split, none removed as a duplicate.
+    settings = tenor.PrepareSettings(
+        vocab=str(run), dedupe=False, test_share=0.0, valid_share=0.0, workers=1, max_rejects=0.1
+    )
+    prepared = tenor.prepare([raw], tmp_path / "data", settings)
+    found = tenor.evaluate(run, raw, tenor.EvaluateSettings(max_rejects=0.1))
+    assert found.rows_read == prepared.rows_read == 300 + 20 + 40 + 7 + 2
+    assert found.rows == prepared.rows_kept == 300 + 20
+    assert (found.dropped, found.rejected) == (prepared.dropped, prepared.rejected)
+    assert {**found.dropped, **found.rejected}["empty"] == 7 and found.dropped["neutral"] == 40
+    expected = tenor.evaluate(run, tmp_path / "data", tenor.EvaluateSettings(split="train"))
+    assert (expected.rows_read, expected.dropped, expected.rejected) == (320, {}, {})
+    assert found.confusion == expected.confusion and found.per_class == expected.per_class
+    assert found.auc == pytest.approx(expected.auc, abs=1e-9)
+    assert found.log_loss == pytest.approx(expected.log_loss, rel=1e-6)
+
+
+def test_the_command_accounts_for_every_row(run: Path, tmp_path: Path) -> None:
+    raw = write_csv(tmp_path / "new.csv", mixed())
+    values = run_tenor("evaluate", run, raw, "--max-rejects", "0.1", "--json").ok().json
+    left_out = sum(values["dropped"].values()) + sum(values["rejected"].values())
+    assert values["rows_read"] == 347 == values["rows"] + left_out
+    said = accounting(values)
+    assert said.startswith("347 rows read: 300 measured, ") and "neutral 40" in said and "empty 7" in said
+    assert metrics_table(values, "new.csv").startswith("new.csv, 300 rows\n")
+
+
+def stars(counts: dict[int, int]) -> list[Review]:
+    texts = iter(make_reviews(sum(counts.values()), seed=31))
+    return [Review(next(texts).text, star) for star, count in counts.items() for _ in range(count)]
+
+
+def test_star_ratings_are_refused_by_a_run_of_labels_0_and_1(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    run = make_run(labels=ZERO_ONE)
+    raw = write_csv(tmp_path / "stars.csv", stars({1: 30, 2: 20, 3: 40, 4: 100, 5: 200}))
+    with pytest.raises(UsageError) as refused:
+        tenor.evaluate(run, raw)
+    said = str(refused.value)
+    assert said.startswith(f"{raw}: 360 of 390 rows have labels that the run does not know (2, 3, 4, 5)")
+    assert "0 for negative; 1 for positive" in said and "the file has 1, 2, 3, 4, 5" in said
+    assert "--negative and --positive" in refused.value.for_command_line
+    told = tenor.evaluate(run, raw, tenor.EvaluateSettings(negative="1,2", positive="4,5"))
+    assert (told.rows, told.dropped["neutral"]) == (350, 40)
+
+
+def test_words_are_refused_by_a_run_of_stars(run: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "words.csv"
+    raw.write_text("text,label\n" + "".join(f"{text},{'neg' if s < 3 else 'pos'}\n" for text, s in make_reviews(20)))
+    with pytest.raises(UsageError, match=r"20 of 20 rows have labels that the run does not know \(neg, pos\)"):
+        tenor.evaluate(run, raw)
+
+
+def test_some_unknown_labels_are_a_warning_and_neutral_ones_none(run: Path, tmp_path: Path) -> None:
+    heard = Heard()
+    raw = write_csv(tmp_path / "stars.csv", stars({1: 30, 3: 90, 5: 30, 7: 4}))
+    found = tenor.evaluate(run, raw, progress=heard)
+    assert [line for line in heard.lines if "4 of 154 rows" in line and "(7)" in line and "not measured" in line]
+    assert (found.rows, found.dropped["neutral"]) == (60, 94)
+    heard = Heard()
+    write_csv(raw, stars({1: 30, 3: 90, 5: 30}))
+    tenor.evaluate(run, raw, progress=heard)
+    assert heard.lines == []
+
+
+def test_rejected_rows_beyond_the_limit_are_refused_with_the_first_line(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenor.prediction.pieces.SMALLEST", 4096)  # several pieces: lines are counted through them
+    lines = write_json_lines(tmp_path / "new.jsonl", make_reviews(200, seed=4)).read_text("utf-8").splitlines()
+    lines[150:152] = ["broken", "broken too"]
+    (tmp_path / "new.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    with pytest.raises(CorpusError, match=r"2 of 200 rows cannot be used .*the first in line 151"):
+        tenor.evaluate(run, tmp_path / "new.jsonl", tenor.EvaluateSettings(max_rejects=0.009))
+    assert tenor.evaluate(run, tmp_path / "new.jsonl", tenor.EvaluateSettings(max_rejects=0.01)).rows == 198
+
+
+def test_two_workers_measure_the_same_to_the_bit(
+    run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenor.prediction.pieces.SMALLEST", 8192)
+    raw = write_json_lines(tmp_path / "new.jsonl", mixed())
+    for source, stage, rows in ((raw, "read", 300), (data, "evaluate", 0)):
+        heard = Heard()
+        one = tenor.evaluate(run, source, tenor.EvaluateSettings(max_rejects=0.1, threads=1), heard)
+        two = tenor.evaluate(run, source, tenor.EvaluateSettings(max_rejects=0.1, threads=1, workers=2))
+        assert one.as_dict() == two.as_dict()
+        assert heard.stages["evaluate"] == [one.rows, "row", one.rows]
+        assert stage in heard.stages and (not rows or one.rows == rows)
+    assert heard.lines == []
+
+
+def test_a_split_is_named_above_its_table(run: Path, data: Path) -> None:
+    rows = json.loads((data / "manifest.json").read_text("utf-8"))["splits"]["valid"]["rows"]
+    said = run_tenor("evaluate", run, data, "--split", "valid").ok().stdout
+    assert said.startswith(f"valid split, {rows:,} rows\n") and f"{rows:,} rows read: {rows:,} measured" in said

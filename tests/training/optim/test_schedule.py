@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+import tenor
+from tenor.training.assemble import make_schedule
+from tenor.training.optim.schedule import Schedule, scaled_rate
+
+
+def test_warm_up_rises_from_the_base_to_the_peak_and_decays_to_nothing() -> None:
+    schedule = Schedule(base=0.1, peak=0.8, warmup_steps=7, total_steps=17, decay="linear")
+    assert [round(schedule(step), 10) for step in (0, 6, 7, 12, 17)] == [0.2, 0.8, 0.8, 0.4, 0.0]
+
+
+def test_cosine_is_half_way_down_in_the_middle() -> None:
+    schedule = Schedule(base=0.0, peak=1.0, warmup_steps=0, total_steps=100, decay="cosine")
+    assert schedule(0) == pytest.approx(1.0)
+    assert schedule(50) == pytest.approx(0.5)
+    assert schedule(100) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(("rule", "rate"), [("linear", 0.8), ("sqrt", 0.1 * 8**0.5), ("capped", 0.4), ("none", 0.1)])
+def test_the_rate_grows_with_the_batch(rule: str, rate: float) -> None:
+    assert scaled_rate(0.1, 256, 32, rule) == pytest.approx(rate)
+    assert scaled_rate(0.1, 256, 0, rule) == pytest.approx(0.1)
+
+
+def test_a_run_warms_up_and_decays_over_its_epochs() -> None:
+    settings = tenor.TrainSettings(lr=0.1, epochs=3, warmup_epochs=0.5, batch_size=256, reference_batch=64)
+    expected = Schedule(base=0.1, peak=0.2, warmup_steps=5, total_steps=30, decay="linear")
+    assert make_schedule(settings, num_batches=10) == expected  # four times the reference batch: twice the rate
+
+
+def test_a_rate_that_is_not_scaled_up_rises_from_nothing() -> None:
+    settings = tenor.TrainSettings(lr=0.1, epochs=1, warmup_epochs=0.5, decay="cosine")
+    expected = Schedule(base=0.0, peak=0.1, warmup_steps=5, total_steps=10, decay="cosine")
+    assert make_schedule(settings, num_batches=10) == expected
