@@ -52,6 +52,7 @@ ROOMS = {
         "batch",
         "balancing",
         "settings",
+        "recipe",
         "job",
         "tallies",
         "loader",
@@ -65,7 +66,7 @@ ROOMS = {
         "assemble",
         "launching",
     ),
-    "bench": ("registry", "settings", "measuring", "step_rates", "demo_reviews", "peers", "scenarios"),
+    "bench": ("registry", "settings", "measuring", "models", "step_rates", "demo_reviews", "peers", "scenarios"),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 INNER_FILES = [file for room in ROOMS for file in FILES if PACKAGE / room in file.parents]
