@@ -46,7 +46,7 @@ ROOMS = {
         "synthetic",
     ),
     "preparation": ("settings", "rules", "tokeniser", "job"),
-    "evaluation": ("scores", "metrics", "labelled", "survey", "label_check", "sections"),
+    "evaluation": ("calibration", "paired", "scores", "metrics", "labelled", "survey", "label_check", "sections"),
     "training": (
         "traits",
         "batch",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -118,7 +117,7 @@ def evaluate(
         engine.close()
     metrics, counts = measure(scores, model.classes), selected.counts
     return Evaluation(
-        **dataclasses.asdict(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected
+        **vars(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected
     )
 
 

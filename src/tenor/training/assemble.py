@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from tenor.environment import usable_cores
 from tenor.errors import RunError, UsageError
+from tenor.evaluation.metrics import Metrics, measure
+from tenor.evaluation.scores import Scores
 from tenor.groups import Alone, Group, choose_backend, choose_device, join
 from tenor.memory import keep_freed_memory
 from tenor.training.balancing.memory_warmup import enlarge, warm_up
@@ -32,6 +34,7 @@ from tenor.training.runs.config import FORMAT, stored_settings
 from tenor.training.runs.folder import RunFolder
 from tenor.training.runs.recorder import EventHandler, FirstRankRecorder, OtherRankRecorder, Recorder
 from tenor.training.runs.resume import check_same
+from tenor.training.runs.row_scores import write_row_scores
 from tenor.training.runs.tensorboard import TensorBoardRecorder
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies import Strategy, make_strategy
@@ -272,10 +275,19 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     kept = folder.load_model(loop.saved_weights())
     for name, weight in loop.saved_weights().items():
         weight.copy_(kept[name])
-    test = loop.task.measure(loop.model, "test", loop.group) if loop.settings.test else None
+    scores = loop.task.score(loop.model, "test", loop.group) if loop.settings.test else None
+    test = _measure_test(loop, scores) if loop.settings.test else None
     workers = num_computing(loop.settings.strategy, world.size)
     result |= {"test": test.as_dict() if test else {}, "workers": workers, **loop.task.known}
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:
+        if scores is not None:
+            write_row_scores(folder.path, scores)
         folder.finish(result, loop.task.card())
     return result
+
+
+def _measure_test(loop: Loop, scores: Scores | None) -> Metrics | None:
+    if scores is None:
+        return loop.task.measure(loop.model, "test", loop.group)
+    return measure(scores, loop.task.describe()["classes"])
