@@ -23,7 +23,9 @@ def naive(chances: list[float], events: list[bool], num_bins: int) -> list[dict[
     for number in range(num_bins):
         low, high = number / num_bins, (number + 1) / num_bins
         inside = [
-            (c, e) for c, e in zip(chances, events, strict=True) if low <= c < high or (number == num_bins - 1 and c == 1)
+            (c, e)
+            for c, e in zip(chances, events, strict=True)
+            if low <= c < high or (number == num_bins - 1 and c == 1)
         ]
         if inside:
             mean = sum(c for c, _ in inside) / len(inside)

@@ -116,9 +116,7 @@ def evaluate(
         progress.finish()
         engine.close()
     metrics, counts = measure(scores, model.classes), selected.counts
-    return Evaluation(
-        **vars(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected
-    )
+    return Evaluation(**vars(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected)
 
 
 def _select_split(model: SentimentModel, data: Path, name: str, workers: int, progress: Progress) -> _Selected:
