@@ -65,6 +65,18 @@ ROOMS = {
         "assemble",
         "launching",
     ),
+    "reports": (
+        "values",
+        "settings",
+        "drawing",
+        "runs",
+        "result_file",
+        "plots",
+        "page",
+        "registry",
+        "sections",
+        "report",
+    ),
     "bench": ("registry", "settings", "measuring", "step_rates", "demo_reviews", "peers", "scenarios"),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -9,7 +9,7 @@ import pytest
 from helpers.browser import CHROMIUM, browse
 from helpers.runs import write_run
 
-from tenor.reports.run_report import write_report
+import tenor
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium)")
 
@@ -42,7 +42,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("browser")
     run = write_run(folder / "reviews")
     rows = [{"workers": n, "samples_per_s": 900.0 * n**0.8} for n in (1, 2, 4)]
-    report = write_report(run, folder / "report.html", rows).read_text("utf-8")
+    bench = folder / "bench.json"
+    bench.write_text(json.dumps({"scenario": "scaling", "rows": rows}))
+    report = tenor.report([run, bench], folder / "report.html").read_text("utf-8")
     copy = folder / "copy.html"
     copy.write_text(_POLICY.sub("", report).replace("</body>", _MEASURE + "</body>"), "utf-8")
     document, requests = browse(copy)
@@ -57,9 +59,11 @@ def test_every_plot_is_drawn(seen: dict[str, Any]) -> None:
         "Learning curve over epochs",
         "Learning curve over seconds",
         "Confusion matrix on the test split",
-        "Throughput and speed-up by workers",
-        "Computing and waiting by worker",
+        "Calibration on the test split",
+        "Timeline of the workers over a few steps",
         "Share, computing and waiting by worker",
+        "Computing and waiting by worker",
+        "Throughput, speed-up and efficiency by workers (samples/s)",
     ]
     for plot in seen["plots"]:
         left, top, right, bottom = plot["box"]
