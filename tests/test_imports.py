@@ -49,6 +49,7 @@ ROOMS = {
     "evaluation": ("calibration", "paired", "scores", "metrics", "labelled", "survey", "label_check", "sections"),
     "training": (
         "traits",
+        "profiling",
         "batch",
         "balancing",
         "settings",

@@ -29,6 +29,7 @@ from tenor.training.loop import Loop
 from tenor.training.optim.optimizers import Optimizer, make_rule
 from tenor.training.optim.precision import set_precision
 from tenor.training.optim.schedule import Schedule, scaled_rate
+from tenor.training.profiling.collect import brief, gather_spans, make_profiler, write_profile
 from tenor.training.runs.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.runs.config import FORMAT, stored_settings
 from tenor.training.runs.folder import RunFolder
@@ -75,6 +76,7 @@ def train_as(world: World, job: TrainingJob, report: EventHandler, signalled: Ca
     try:
         task.check_device(device)
         strategy = make_strategy(settings, world)
+        strategy.profile = make_profiler(settings.profile, device)
         is_served = has_server(settings.strategy, world.size)  # then messages go through the server's channel
         group = Alone() if is_served else join(world, backend, settings.timeout)
         process = Process(world, group, device, signalled)
@@ -271,6 +273,11 @@ def _plan(loop: Loop, world: World) -> dict[str, Any]:
 def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     """Measure the kept weights on the test rows; rank 0 writes the result."""
     result = loop.summary()
+    if loop.settings.profile:
+        tracks = gather_spans(loop.strategy.profile, loop.group)
+        result["profile"] = brief(tracks)
+        if world.is_first:
+            write_profile(folder.path, tracks)
     loop.group.gather(torch.zeros(1))  # waits until rank 0 has saved the model
     kept = folder.load_model(loop.saved_weights())
     for name, weight in loop.saved_weights().items():

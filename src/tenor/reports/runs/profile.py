@@ -10,9 +10,8 @@ from typing import Any
 from tenor.errors import RunError
 from tenor.reports.values import number, readable
 from tenor.store.trusted import read_json
+from tenor.training.profiling.summary import FORMAT
 
-NAME = "profile.json"
-FORMAT = 1
 MOST_BYTES = 16 << 20
 MOST_SPANS = 20_000
 _REMEDY = "remove the file, or train again with --profile"
@@ -56,7 +55,7 @@ def read_profile(folder: Path) -> Profile | None:
     Raises:
         RunError: The file is damaged or of another format.
     """
-    path = folder / NAME
+    path = folder / "profile.json"
     try:
         values = read_json(path, MOST_BYTES, RunError)
     except FileNotFoundError:

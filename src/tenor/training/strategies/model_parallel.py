@@ -53,7 +53,7 @@ class ModelParallel(Strategy):
     def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
         begin_gradients(self.optimizer, batch)
         count = batch.num_micro_batches or self.depth  # more micro-batches mean less waiting, but smaller products
-        sums = self.pipeline.run(batch.micro_batches(count), objective)
+        sums = self.pipeline.run(batch.micro_batches(count), objective, self.profile)
         self.waited_inside = self.pipeline.wait_seconds
         return sums
 
