@@ -70,8 +70,8 @@ def mean_parts(spans: Sequence[Span]) -> tuple[list[int], dict[str, float]]:
     counted = set(steps[WARMUP_STEPS:] if len(steps) >= 2 * WARMUP_STEPS else steps)
     totals = dict.fromkeys((*PARTS, OTHER), 0.0)
     inside: list[Span] = []  # the spans that contain the present one, the outermost first
-    own = [span for span in spans if span.name != READ_AHEAD]
-    for span in sorted(own, key=lambda one: (one.start, -one.end, one.name != STEP)):
+    own = [span for span in reversed(spans) if span.name != READ_AHEAD]  # of equal spans, the outer one ended last
+    for span in sorted(own, key=lambda one: (one.start, -one.end)):
         while inside and inside[-1].end <= span.start:
             inside.pop()
         step = inside[0] if inside and inside[0].name == STEP else span
