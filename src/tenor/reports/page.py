@@ -62,6 +62,11 @@ def card(title: str, inner: str, wide: bool = False) -> str:
     return f'<section class="card{" wide" if wide else ""}"><h2>{escape(title)}</h2>{inner}</section>'
 
 
+def folded(title: str, inner: str) -> str:
+    """Return a wide box that shows only its title until the reader opens it; `inner` is HTML."""
+    return f'<details class="card wide"><summary>{escape(title)}</summary>{inner}</details>'
+
+
 def grid(cards: Sequence[str]) -> str:
     """Return boxes beside each other on wide screens."""
     return f'<div class="grid">{"".join(cards)}</div>'
@@ -106,9 +111,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "")
             for value, right in zip(rest, is_right[1:], strict=False)
         )
         lines.append(f'<tr><th scope="row"{_raw(first)}>{escape(show(first))}</th>{cells}</tr>')
-    words = f"<caption>{escape(caption)}</caption>" if caption else ""
-    inner = f"{words}<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table>{inner}</table></div>{_more(len(rows))}'
+    words = f'<p class="caption">{escape(caption)}</p>' if caption else ""
+    inner = f"<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'{words}<div class="scroll"><table>{inner}</table></div>{_more(len(rows))}'
 
 
 def pairs(values: Mapping[str, Any]) -> str:

@@ -38,8 +38,7 @@ def draw_result(result: ResultData, settings: ReportSettings) -> Drawings:
 
 def draw_scaling(result: ResultData, settings: ReportSettings) -> Drawings:
     rows = result.rows
-    plots = [*scaling(rows, result.cores), convergence(rows, "epochs"), convergence(rows, "seconds"), *thresholds(rows)]
-    return [*plots, _cost(result, settings)]
+    return [*scaling(rows, result.cores), *convergence(rows), *thresholds(rows), _cost(result, settings)]
 
 
 def draw_strategies(result: ResultData, settings: ReportSettings) -> Drawings:
@@ -47,7 +46,7 @@ def draw_strategies(result: ResultData, settings: ReportSettings) -> Drawings:
     found = {count for row in rows if row.get("curve") and (count := number(row.get("workers"))) is not None}
     counts = sorted(found - {1.0})[:4] or [1.0]
     curves = [accuracy_curves(rows, count) for count in counts]
-    over = [convergence(rows, "epochs"), convergence(rows, "seconds")] if len(counts) > 1 else []
+    over = convergence(rows) if len(counts) > 1 else []
     return [*curves, *over, by_workers(rows), _cost(result, settings)]
 
 

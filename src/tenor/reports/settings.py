@@ -39,7 +39,11 @@ class RunsSettings(Settings):
         "Only runs that fulfil all of these conditions on figures or settings, separated by commas, such as "
         "cell=gru,workers>1,test_accuracy>=0.9.",
     )
-    sort: str = setting("date", "Figure or setting to sort by; a minus before the name puts the largest first.")
+    sort: str = setting(
+        "",
+        "Figure or setting to sort by; a minus before the name puts the largest first. Default: the order in which the "
+        "runs are given or found.",
+    )
     limit: int = setting(0, "Maximum number of runs to list; 0 for no limit.")
     compare: bool = setting(
         False, "Compare the runs with the first one: settings, rows judged differently, and a paired test."

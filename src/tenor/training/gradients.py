@@ -33,7 +33,8 @@ def backpropagate(
     Returns:
         The sum of losses and the sum of weights.
     """
-    begin_gradients(optimizer, batch)
+    with profile.span(FORWARD):
+        begin_gradients(optimizer, batch)
     if len(batch) == 0:
         return 0.0, 0.0
     losses, weights, count = 0.0, 0.0, batch.num_micro_batches

@@ -11,7 +11,7 @@ from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas
 from tenor.reports.values import left_out, number, readable, tick
 
 MOST_POINTS = 60
-_MOST_NAMED = 16  # with more, the names cover each other
+_ROOM = (0.18, 0.07)  # that a name needs, as shares of the width and the height
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -72,6 +72,22 @@ def _plan(row: Mapping[str, Any], key: str) -> Offer | None:
     )
 
 
+def dollars(amount: float) -> str:
+    """Return an amount to the cent, or smaller amounts with two digits."""
+    return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.2g}"
+
+
+def _apart(offers: Sequence[Offer]) -> list[Offer]:
+    """Return the offers that have room for their names; the first offers come first."""
+    spans = [max(values) - min(values) or 1.0 for values in zip(*((o.dollars, o.value) for o in offers), strict=True)]
+    chosen: list[Offer] = []
+    for offer in offers:
+        gaps = [(abs(o.dollars - offer.dollars) / spans[0], abs(o.value - offer.value) / spans[1]) for o in chosen]
+        if not any(across < _ROOM[0] and down < _ROOM[1] for across, down in gaps):
+            chosen.append(offer)
+    return chosen
+
+
 def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]) -> Plot | None:
     if not offers:
         return None
@@ -85,12 +101,12 @@ def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]
             fill = PAPER if offer.is_extrapolated else colour
             axes.plot([offer.dollars] * 2, [offer.low, offer.high], color=colour, linewidth=1.2, zorder=2)
             axes.plot([offer.dollars], [offer.value], marker="o", markersize=6, color=colour, markerfacecolor=fill)
-        for offer in shown if len(shown) <= _MOST_NAMED else best[:_MOST_NAMED]:
+        for offer in _apart([*best, *(offer for offer in shown if offer not in best)]):
             at, name = (offer.dollars, offer.value), tick(offer.name, 30)
             axes.annotate(name, at, (6, 3), textcoords="offset points", va="bottom", fontsize=9, color=INK)
-        axes.set(xlabel="dollars", ylabel=axis, xlim=(0, None))
-        axes.margins(x=0.12, y=0.12)
-        names = ", ".join(f"{o.name} ({o.dollars:,.2f} dollars, {axis} {o.value:,.4g})" for o in best)
+        axes.set(xlabel="dollars", ylabel=axis)
+        axes.margins(x=0.1, y=0.12)
+        names = ", ".join(f"{o.name} ({dollars(o.dollars)} dollars, {axis} {o.value:,.4g})" for o in best)
         words = f"Not beaten in both: {names}.{left_out(len(offers), MOST_POINTS, 'offers')}"
         if any(offer.is_extrapolated for offer in shown):
             words += " Hollow: extrapolated beyond what was measured."

@@ -63,11 +63,12 @@ def scaling_lines(rows: Rows, rate: str) -> dict[str, list[ScalingPoint]]:
         own = spread.get(rate) if isinstance(spread, dict) else None
         low, high = (number(own.get(end)) if isinstance(own, dict) else None for end in ("min", "max"))
         point = ScalingPoint(workers, value, value if low is None else min(low, value), max(high or value, value))
-        lines.setdefault(_line_name(row), {})[workers] = point
+        lines.setdefault(line_name(row), {})[workers] = point
     return {name: sorted(points.values(), key=lambda p: p.workers) for name, points in lines.items()}
 
 
-def _line_name(row: Mapping[str, Any]) -> str:
+def line_name(row: Mapping[str, Any]) -> str:
+    """Return the words that describe a row, such as its strategy, without its own name."""
     words = [value for key, value in row.items() if isinstance(value, str) and key not in ("name", "command")]
     return readable(" ".join(words))[:60]
 

@@ -30,12 +30,12 @@ _COLOURS = {
 def timeline(run: RunData) -> Plot | None:
     """Plot what each worker does over a few steps: from the profile, or from the seconds in the log."""
     if run.profile is not None and run.profile.spans:
-        return _draw(run.profile.names, run.profile.spans, "Recorded by `--profile`.")
+        return _draw(run.profile.names, run.profile.spans, "Recorded by --profile; the gaps are other work.")
     spans = logged_spans(run.steps)
     count = 1 + max((span.worker for span in spans), default=0)
     if count < 2:
         return None
-    note = "From the computing and waiting seconds of the log; `tenor train --profile` records every part."
+    note = "From the computing and waiting seconds of the log; --profile records every part."
     return _draw([f"worker {rank}" for rank in range(count)], spans, note)
 
 

@@ -120,7 +120,7 @@ def find_runs(folders: Sequence[Path], settings: RunsSettings) -> FoundRuns:
         except (RunError, OSError) as error:
             skipped[readable(str(folder))] = readable(str(error))
     runs = select(list(found.values()), lambda run: run.values, settings.where)
-    runs = sort_by(runs, lambda run: run.values, settings.sort)
+    runs = sort_by(runs, lambda run: run.values, settings.sort) if settings.sort else runs
     return FoundRuns(runs[: settings.limit or None], skipped)
 
 

@@ -21,7 +21,7 @@ def result_section(result: ResultData, settings: ReportSettings) -> Section:
     head, rows = result_table(result.rows)
     cards = [page.card("Plans" if is_plan else "Results", page.table(head, rows), wide=True)]
     cards += page.plots(draw_result(result, settings))
-    cards += [page.card("Environment", page.pairs(result.environment), wide=True)] if result.environment else []
+    cards += [page.folded("Environment", page.pairs(result.environment))] if result.environment else []
     notes = page.faint(result.notes)
     if result.command:
         notes += f'<p class="faint"><code>{escape(page.cut(readable(result.command)))}</code></p>'
@@ -55,4 +55,4 @@ def _cell(value: Any) -> Any:
 
 def _span(spread: Any) -> str:
     low, high = (number(spread.get(end)) if isinstance(spread, dict) else None for end in ("min", "max"))
-    return "–" if low is None or high is None else f"{low:.4g}–{high:.4g}"
+    return "–" if low is None or high is None else f"{page.show(low)}–{page.show(high)}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tenor.evaluation.paired import PairedTest
 from tenor.reports import page
+from tenor.reports.drawing.plot import Plot
 from tenor.reports.page import Section
 from tenor.reports.plots.calibration import reliability_curves
 from tenor.reports.plots.confusion import confusions
-from tenor.reports.plots.convergence import convergence, thresholds
+from tenor.reports.plots.convergence import thresholds
 from tenor.reports.plots.curves import learning_curves, points
 from tenor.reports.plots.money import Offer, accuracy_against_dollars
 from tenor.reports.plots.scaling import scaling
@@ -25,7 +27,7 @@ SHOWN_FLIPS = 8  # of the first pair
 
 def side_by_side(runs: Sequence[RunData], settings: ReportSettings) -> Section:
     """Return everything that a page shows about several runs together."""
-    named = _names(runs)
+    named = named_runs(runs)
     split = "test" if all(run.metrics("test") for run in runs) else "valid"
     metrics = {name: run.metrics(split) for name, run in named.items()}
     classes = runs[0].classes if all(run.classes == runs[0].classes for run in runs) else []
@@ -47,13 +49,12 @@ def side_by_side(runs: Sequence[RunData], settings: ReportSettings) -> Section:
     return Section(f"{len(runs)} runs side by side", [page.faint(_notes(runs))], [page.grid(cards)])
 
 
-def _names(runs: Sequence[RunData]) -> dict[str, RunData]:
+def named_runs(runs: Sequence[RunData]) -> dict[str, RunData]:
     """Return the runs by name; runs with the same name get a number."""
     named: dict[str, RunData] = {}
     for run in runs:
-        name, number_ = run.name, 2
-        while name in named:
-            name, number_ = f"{run.name} ({number_})", number_ + 1
+        again = (f"{run.name} ({count})" for count in range(2, len(runs) + 2))
+        name = run.name if run.name not in named else next(name for name in again if name not in named)
         named[name] = run
     return named
 
@@ -111,7 +112,7 @@ def _pairs(named: Mapping[str, RunData]) -> list[str]:
             pair.test.flipped,
             pair.test.only_first,
             pair.test.only_second,
-            f"{100 * pair.test.difference:+.2f} ({100 * pair.test.low:+.2f} to {100 * pair.test.high:+.2f})",
+            _interval(pair.test),
             pair.test.p_mid,
             {"first": first_name, "second": name, "neither": "may be chance"}[pair.test.better],
         ]
@@ -120,12 +121,20 @@ def _pairs(named: Mapping[str, RunData]) -> list[str]:
     ]
     if not rows:
         reasons = [f"{name}: {pair.reason}." for name, pair in found if pair is not None and pair.reason]
-        return [page.card(f"Row by row against {first_name}", page.faint(reasons), wide=True)] if reasons else []
-    head = ["run", "rows", "judged differently", f"only {first_name} right", "only this run right"]
+        return [page.card(f"Row by row against “{first_name}”", page.faint(reasons), wide=True)] if reasons else []
+    head = ["run", "rows", "judged differently", f"only “{first_name}” right", "only this run right"]
     head += ["points of accuracy (95 %)", "mid-p", "better"]
-    words = f"McNemar's test on the test rows that both runs judged; the other run is {first_name}."
-    cards = [page.card(f"Row by row against {first_name}", page.table(head, rows, words), wide=True)]
+    words = (
+        "McNemar's test on the test rows that both runs judged. Below a mid-p of 0.05, the difference counts as real."
+    )
+    cards = [page.card(f"Row by row against “{first_name}”", page.table(head, rows, words), wide=True)]
     return cards + _flips(first_name, found)
+
+
+def _interval(test: PairedTest) -> str:
+    """Return the difference in points of accuracy with its interval; a minus is as wide as a plus."""
+    points = [f"{100 * value:+.2f}".replace("-", "−") for value in (test.difference, test.low, test.high)]
+    return f"{points[0]} ({points[1]} to {points[2]})"
 
 
 def _compare(first: RunData, other: RunData) -> RunComparison | None:
@@ -139,9 +148,9 @@ def _flips(first: str, found: Sequence[tuple[str, RunComparison | None]]) -> lis
     if pair is None or not pair.flips:
         return []
     rows = [[f.place, f.label, f.first, f.second, f.first_probability, f.second_probability] for f in pair.flips]
-    head = ["test row", "true class", first, name, f"true class, {first}", f"true class, {name}"]
-    words = "Rows with the largest change of the probability of the true class."
-    return [page.card(f"Judged differently by {first} and {name}", page.table(head, rows, words), wide=True)]
+    head = ["test row", "true class", f"“{first}” says", f"“{name}” says", f"p(true), “{first}”", f"p(true), “{name}”"]
+    words = "Rows with the largest change of p(true), the probability of the true class."
+    return [page.card(f"Judged differently by “{first}” and “{name}”", page.table(head, rows, words), wide=True)]
 
 
 def _as_row(name: str, run: RunData, split: str) -> dict[str, Any]:
@@ -157,16 +166,13 @@ def _as_row(name: str, run: RunData, split: str) -> dict[str, Any]:
     }
 
 
-def _by_workers(rows: Sequence[dict[str, Any]], runs: Sequence[RunData]) -> list[Any]:
-    """Return plots by the number of workers, if the runs differ in it, each number occurs once, and so on.
-
-    Speed-up only makes sense between runs of one machine, of the same model and data.
-    """
+def _by_workers(rows: Sequence[dict[str, Any]], runs: Sequence[RunData]) -> list[Plot]:
+    """Return plots by the number of workers, if the runs differ in nothing else. A speed-up needs one machine."""
     counts = [row["workers"] for row in rows]
     differing = set(differing_settings(list(runs)))
     if None in counts or len(set(counts)) < 2 or len(set(counts)) < len(counts) or not differing <= _ABOUT_WORKERS:
         return []
-    plots: list[Any] = [convergence(rows, "epochs"), convergence(rows, "seconds"), *thresholds(_goals(rows))]
+    plots = thresholds(_goals(rows))  # the learning curves show the rest of the convergence
     if _are_on_one_machine(runs):
         cores = number(runs[0].machine.get("cores"))
         plain = [{key: row[key] for key in ("workers", "samples_per_s")} for row in rows]
@@ -174,7 +180,7 @@ def _by_workers(rows: Sequence[dict[str, Any]], runs: Sequence[RunData]) -> list
     return plots
 
 
-_ABOUT_WORKERS = {"workers", "threads", "strategy", "seed", "backend", "balance", "shares"}
+_ABOUT_WORKERS = {"workers", "threads", "strategy", "seed", "backend", "balance", "shares", "profile"}
 
 
 def _goals(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
