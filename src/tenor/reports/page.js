@@ -3,19 +3,16 @@
 (() => {
   "use strict";
   const value = cell => cell === undefined ? "" : cell.dataset.value ?? cell.textContent.trim();
-  const compare = (a, b) => {
-    const [x, y] = [a === "" || a === "–" ? NaN : Number(a), b === "" || b === "–" ? NaN : Number(b)];
-    if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
-    if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
-    return a.localeCompare(b);
-  };
+  const kind = text => text === "" || text === "–" ? 2 : Number.isNaN(Number(text)) ? 1 : 0;
+  // Numbers by size, then words by alphabet; cells without a value come last, in either direction.
+  const compare = (a, b, sign) => kind(a) - kind(b) || sign * (kind(a) === 0 ? a - b : a.localeCompare(b));
   const sort = (table, title) => {
     const column = title.cellIndex;
     const isUp = title.getAttribute("aria-sort") !== "ascending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     title.setAttribute("aria-sort", isUp ? "ascending" : "descending");
     const rows = [...table.tBodies[0].rows];
-    rows.sort((a, b) => (isUp ? 1 : -1) * compare(value(a.cells[column]), value(b.cells[column])));
+    rows.sort((a, b) => compare(value(a.cells[column]), value(b.cells[column]), isUp ? 1 : -1));
     table.tBodies[0].append(...rows);
   };
   const text = table => [...table.rows]

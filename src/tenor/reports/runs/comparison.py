@@ -6,26 +6,20 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tenor.errors import UsageError
 from tenor.evaluation.paired import PairedTest, paired_test
-from tenor.evaluation.sections import LabelledPiece
 from tenor.progress import SILENT, Progress
 from tenor.reports.runs.data import RunData, read_run
-from tenor.reports.runs.judging import (
-    JudgedRows,
-    Selected,
-    common_rows,
-    judge,
-    stored_rows,
-    why_not_same_rows,
-    words_of,
-)
+from tenor.reports.runs.judged import JudgedRows, common_rows, stored_rows, why_not_same_rows
 from tenor.reports.settings import RunsSettings
 from tenor.reports.values import readable
+
+if TYPE_CHECKING:
+    from tenor.reports.runs.scoring import Selected
 
 _COMPARED = ("classes", "data_sha256", "vocab_sha256", "max_length")  # parts of the config beside the settings
 
@@ -131,6 +125,8 @@ def compare_runs(
 def _on_data(
     names: tuple[str, str], runs: tuple[RunData, RunData], chosen: RunsSettings, progress: Progress
 ) -> RunComparison:
+    from tenor.reports.runs.scoring import judge  # loads torch
+
     assert chosen.data is not None
     if runs[0].classes != runs[1].classes:
         classes = [", ".join(run.classes) for run in runs]
@@ -176,23 +172,28 @@ def _flips(
     rows = np.flatnonzero(first != second)
     rows = rows[np.argsort(-np.abs(after - before)[rows], kind="stable")][:most]
     places = [(int(file), int(place)) for file, place in one.where[rows]]
-    words = words_of(source[0], source[1], places) if source and places else {}
+    described = _describe(places, source)
     return [
         FlippedRow(
-            place=_place(place, source),
+            place=described[place][0],
             label=classes[labels[row]],
             first=classes[first[row]],
             second=classes[second[row]],
             first_probability=float(before[row]),
             second_probability=float(after[row]),
-            words=readable(words.get(place, "")),
+            words=described[place][1],
         )
         for row, place in zip(rows.tolist(), places, strict=True)
     ]
 
 
-def _place(place: tuple[int, int], source: tuple[Path, Selected] | None) -> str:
-    file, number = place
-    if source is None or not isinstance(one := source[1][file], LabelledPiece):
-        return f"row {number}"
-    return f"{one.piece.source.shown}, line {number}"
+def _describe(
+    places: Sequence[tuple[int, int]], source: tuple[Path, Selected] | None
+) -> dict[tuple[int, int], tuple[str, str]]:
+    """Return where each row is, and its first words if the data was given."""
+    if source is None:
+        return {place: (f"row {place[1]}", "") for place in places}
+    from tenor.reports.runs.scoring import place_of, words_of  # loads torch
+
+    words = words_of(source[0], source[1], places)
+    return {place: (place_of(source[1], place), readable(words.get(place, ""))) for place in places}
