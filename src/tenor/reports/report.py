@@ -43,7 +43,7 @@ def report(
         RunError: A run cannot be read, or the file cannot be written.
         UsageError: A result file is damaged or of another version, or `out` is not a path that can be written.
 
-    >>> tenor.report(["run-lstm", "run-gru"], "compare.html")  # doctest: +SKIP
+    >>> tenor.report(["run", "run-gru"], "compare.html")  # doctest: +SKIP
     PosixPath('compare.html')
     """
     given = [sources] if isinstance(sources, str | Path) else list(sources)

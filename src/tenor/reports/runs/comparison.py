@@ -79,7 +79,7 @@ class RunComparison:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values.
 
-        >>> tenor.compare_runs("run-lstm", "run-gru").as_dict()["better"]  # doctest: +SKIP
+        >>> tenor.compare_runs("run", "run-gru").as_dict()["better"]  # doctest: +SKIP
         'run-gru'
         """
         values = dataclasses.asdict(self)
@@ -106,7 +106,7 @@ def compare_runs(
         RunError: A run folder cannot be used.
         UsageError: The rows of `data` cannot be compared.
 
-    >>> tenor.compare_runs("run-lstm", "run-gru").test.p_mid  # doctest: +SKIP
+    >>> tenor.compare_runs("run", "run-gru").test.p_mid  # doctest: +SKIP
     0.013
     """
     chosen = settings or RunsSettings()

@@ -76,7 +76,7 @@ class RunSummary:
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values.
 
-        >>> tenor.list_runs("runs")[0].as_dict()["test_accuracy"]  # doctest: +SKIP
+        >>> tenor.list_runs(".")[0].as_dict()["test_accuracy"]  # doctest: +SKIP
         0.8716
         """
         return asdict(self)
@@ -103,8 +103,8 @@ def list_runs(folders: str | Path | Sequence[str | Path], settings: RunsSettings
     Raises:
         UsageError: A folder does not exist, or a setting is wrong.
 
-    >>> [run.run for run in tenor.list_runs("runs", tenor.RunsSettings(sort="-test_accuracy"))]  # doctest: +SKIP
-    ['runs/gru', 'runs/lstm']
+    >>> [run.run for run in tenor.list_runs(".", tenor.RunsSettings(sort="-test_accuracy"))]  # doctest: +SKIP
+    ['run-gru', 'run']
     """
     given = [folders] if isinstance(folders, str | Path) else folders
     return find_runs([Path(folder) for folder in given], settings or RunsSettings()).runs
