@@ -20,7 +20,7 @@ from tenor.reports.runs.filters import Condition, parse_conditions
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs on different levels, one of them unfinished, beside folders that are not runs."""
     top = tmp_path_factory.mktemp("runs")
-    write_run(top / "a", epochs=2, steps=3, workers=1, settings={"cell": "gru", "seed": 1, "bidirectional": True})
+    write_run(top / "a", epochs=2, steps=3, workers=1, settings={"cell": "gru", "seed": 9, "bidirectional": True})
     write_run(top / "deep" / "er" / "b", epochs=3, steps=3, workers=4, settings={"cell": "lstm", "seed": 10})
     write_run(top / "c", epochs=2, steps=3, settings={"cell": "lstm", "workers": "auto"})
     (top / "c" / "result.json").unlink()

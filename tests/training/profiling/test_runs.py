@@ -178,3 +178,10 @@ def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict[str, Any]) ->
     (tmp_path / "profile.json").write_text(json.dumps({**GOOD, **change}))
     with pytest.raises(RunError, match=r"profile\.json"):
         read_profile(tmp_path)
+
+
+def test_times_are_microseconds() -> None:
+    trace = trace_events({"worker 0": [Span("load", 100.0, 100.25, 7)], "worker 1": [Span("wait", 100.5, 102.0, 7)]})
+    first, second = (event for event in trace["traceEvents"] if event["ph"] == "X")
+    assert (first["ts"], first["dur"], first["pid"], first["args"]) == (0.0, 250_000.0, 0, {"step": 7})
+    assert (second["ts"], second["dur"], second["pid"]) == (500_000.0, 1_500_000.0, 1)

@@ -68,7 +68,10 @@ def test_links_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_rows_keep_their_order_with_any_number_of_workers(data: Path, size: int) -> None:
+def test_rows_keep_their_order_with_any_number_of_workers(
+    data: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenor.training.tasks.reviews.EVALUATION_BATCH", 16)
     for task in (
         Points(TrainSettings(task="points", hidden=8)),
         Reviews(data, TrainSettings(model="deep", hidden=8, embedding_dim=8)),
