@@ -6,6 +6,7 @@ has the scenario `plan`. It may have an `environment`, `notes` for the reader, a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ def read_result(file: Path) -> ResultData:
         UsageError: The file is damaged, of another version, or something else.
     """
     try:
-        values = read_json(file.resolve(), MAX_BYTES, UsageError)
+        values = read_json(Path(os.path.realpath(file)), MAX_BYTES, UsageError)  # follows links, even circular ones
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=file, remedy=_REMEDY) from error
     return parse_result(values, file)

@@ -170,6 +170,15 @@ def test_odd_values_anywhere(scenario: str, place: int, monkeypatch: pytest.Monk
     assert "<b>" not in text and text.count("<script") == 1
 
 
+def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text('{"scenario": "x", "rows": [{"name": "a"}]}')
+    (tmp_path / "link.json").symlink_to("real.json")
+    assert read_result(tmp_path / "link.json").scenario == "x"
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    with pytest.raises(UsageError, match="is a symbolic link"):
+        read_result(tmp_path / "loop.json")
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
