@@ -145,6 +145,24 @@ def test_the_time_limit_ends_a_run() -> None:
     assert len(told(loop, "epoch")) == 1
 
 
+def test_the_learning_rate_ends_with_the_time_limit() -> None:
+    settings = replace(BASE, max_seconds=10.0, warmup_epochs=0.0)
+
+    def act(seat: Seat) -> Loop:
+        loop = make_loop(task_of(settings), settings, seat)
+        loop.cursor.seconds = 8.0  # a resumed run, whose second rank is later than the first
+        loop.cursor.seconds += seat.rank
+        loop.run()
+        return loop
+
+    first, second = together(2, act)
+    rates = [event["lr"] for event in told(first)]
+    peak = first.schedule.peak
+    assert rates[0] == pytest.approx(peak) and rates[1] < 0.16 * peak  # about 15 % of the time is left
+    assert rates == sorted(rates, reverse=True)
+    assert [second._rate(step) for step in (1, 5)] == [first._rate(step) for step in (1, 5)]
+
+
 APART = {"sync_every": 4}
 RESUMED: list[tuple[str, int, dict[str, Any]]] = [
     ("single", 1, {"optimizer": "adam", "weight_decay": 0.01}),

@@ -20,7 +20,21 @@ def metrics_table(metrics: dict[str, Any], measured_on: str) -> str:
     names = {"accuracy": "accuracy", "f1_macro": "macro-F1", "f1_weighted": "weighted F1", "auc": "AUC"}
     rows = [[title, metrics[name], baseline[name]] for name, title in names.items()]
     shown = table(["", "model", "majority baseline"], rows, decimals=4)
-    return f"{measured_on}, {metrics['rows']:,} rows\n\n{shown}"
+    return f"{measured_on}, {metrics['rows']:,} rows\n\n{shown}\n\n{_more(metrics)}"
+
+
+def _more(metrics: dict[str, Any]) -> str:
+    """Figures that a baseline does not have, in one line."""
+    parts = [f"calibration error {metrics['calibration_error']:.4f}"] if "calibration_error" in metrics else []
+    if metrics.get("mean_absolute_error") is not None:
+        parts.append(f"mean absolute error {metrics['mean_absolute_error']:.4f}")
+    if metrics.get("threshold") not in (None, 0.5):
+        parts.append(f"decision threshold {metrics['threshold']:.4f}")
+    if metrics.get("abstain_below"):
+        parts.append(f"{metrics['coverage']:.1%} of the rows answered with at least {metrics['abstain_below']:g}")
+        if metrics["covered_accuracy"] is not None:
+            parts.append(f"of which {metrics['covered_accuracy']:.4f} right")
+    return ", ".join(parts)
 
 
 def accounting(metrics: dict[str, Any]) -> str:

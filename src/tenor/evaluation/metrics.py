@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tenor.errors import UsageError
 from tenor.evaluation.calibration import ReliabilityBin, expected_calibration_error, reliability
+from tenor.evaluation.decision import confidence, decide
 from tenor.evaluation.scores import Scores
 
 
@@ -31,6 +32,8 @@ class Metrics:
         log_loss: Mean of −log(probability of the true class).
         auc: Share of the (positive, negative) pairs in the right order; None if only one class occurs.
         calibration_error: Expected calibration error: mean distance between probability and share that came true.
+        threshold: What the probability of the second of two classes must exceed to be predicted; None for more classes.
+        mean_absolute_error: Mean distance between predicted and true class if classes are numbers, such as stars.
         reliability: The bins behind it: low, high, rows, mean probability, and share that came true.
         per_class: Precision, recall, F1 and rows of each class.
         confusion: Rows by true class (first index) and predicted class (second index).
@@ -44,6 +47,8 @@ class Metrics:
     log_loss: float
     auc: float | None
     calibration_error: float
+    threshold: float | None
+    mean_absolute_error: float | None
     reliability: list[ReliabilityBin]
     per_class: dict[str, dict[str, float]]
     confusion: list[list[int]]
@@ -66,11 +71,17 @@ class Evaluation(Metrics):
         rows_read: Rows that were read.
         dropped: Rows that were dropped, by reason, as `prepare` counts them.
         rejected: Rows that were rejected, by reason.
+        abstain_below: The confidence below which the model gives no answer; 0 means that it always answers.
+        coverage: Share of the rows that are answered.
+        covered_accuracy: Share of the answered rows whose label is predicted; None if none is answered.
     """
 
     rows_read: int
     dropped: dict[str, int]
     rejected: dict[str, int]
+    abstain_below: float = 0.0
+    coverage: float = 1.0
+    covered_accuracy: float | None = None
 
 
 def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
@@ -85,7 +96,7 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
     """
     probabilities, labels = scores.arrays()
     _check(probabilities, labels, classes)
-    confusion = count_confusion(labels, decide(probabilities), len(classes))
+    confusion = count_confusion(labels, decide(probabilities, scores.threshold), len(classes))
     bins = reliability(probabilities, labels)
     return Metrics(
         rows=len(labels),
@@ -93,6 +104,8 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
         log_loss=_log_loss(probabilities, labels),
         auc=_area(probabilities, labels, len(classes)),
         calibration_error=expected_calibration_error(bins),
+        threshold=scores.threshold if len(classes) == 2 else None,
+        mean_absolute_error=_absolute_error(confusion, classes),
         reliability=bins,
         per_class=_per_class(confusion, classes),
         confusion=confusion.tolist(),
@@ -100,12 +113,17 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
     )
 
 
-def decide(probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The predicted label of each row. A tie goes to the lower label."""
-    if probabilities.ndim == 1:
-        return (probabilities > 0.5).astype(np.int64)
-    labels: NDArray[np.int64] = probabilities.argmax(axis=1)
-    return labels
+def measure_covered(scores: Scores, abstain_below: float) -> dict[str, float | None]:
+    """Coverage and accuracy of a model that only answers if the probability of its label is not below a limit."""
+    probabilities, labels = scores.arrays()
+    predicted = decide(probabilities, scores.threshold)
+    answered = confidence(probabilities, predicted) >= abstain_below
+    right = int((predicted == labels)[answered].sum())
+    return {
+        "abstain_below": abstain_below,
+        "coverage": _share(int(answered.sum()), len(labels)),
+        "covered_accuracy": right / int(answered.sum()) if answered.any() else None,
+    }
 
 
 def count_confusion(labels: NDArray[np.int64], predicted: NDArray[np.int64], num_classes: int) -> NDArray[np.int64]:
@@ -181,6 +199,15 @@ def _per_class(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str
         }
         for i, name in enumerate(classes)
     }
+
+
+def _absolute_error(confusion: NDArray[np.int64], classes: Sequence[str]) -> float | None:
+    """The mean distance between predicted and true class; None if classes are not numbers."""
+    try:
+        values = np.array([float(name) for name in classes])
+    except ValueError:
+        return None
+    return float((confusion * np.abs(values[:, None] - values)).sum() / confusion.sum())
 
 
 def _majority(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str, Any]:

@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import TrainingError, UsageError
+from tenor.evaluation.decision import MIDDLE
 
 
 class Scores:
     """Keeps every probability and label, 12 bytes per row of two classes, because an exact AUC needs all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, threshold: float = MIDDLE) -> None:
+        """`threshold` is that of the model, see `tenor.evaluation.decision`."""
+        self.threshold = threshold
         self._probabilities: list[NDArray[np.float32]] = []
         self._labels: list[NDArray[np.int64]] = []
 

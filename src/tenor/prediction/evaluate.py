@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from tenor.corpus.files.source import Source
 from tenor.corpus.labels import LabelRule
@@ -18,7 +19,7 @@ from tenor.environment import num_workers
 from tenor.errors import CorpusError, StoreError
 from tenor.evaluation.label_check import check_labels
 from tenor.evaluation.labelled import choose_rule
-from tenor.evaluation.metrics import Evaluation, measure
+from tenor.evaluation.metrics import Evaluation, measure, measure_covered
 from tenor.evaluation.scores import Scores
 from tenor.evaluation.sections import LabelledPiece, SplitSection, cut_split, read_scores, score, write_scores
 from tenor.evaluation.survey import PieceSurvey, check_survey, join_surveys, survey_piece
@@ -113,7 +114,9 @@ def evaluate(
         progress.finish()
         engine.close()
     metrics, counts = measure(scores, model.classes), selected.counts
-    return Evaluation(**vars(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected)
+    rows = {"rows_read": counts.read, "dropped": counts.dropped, "rejected": counts.rejected}
+    values: dict[str, Any] = {**vars(metrics), **rows, **measure_covered(scores, settings.abstain_below)}
+    return Evaluation(**values)
 
 
 def select_rows(
@@ -214,7 +217,7 @@ def _score_here(
 ) -> Scores:
     """Score all rows in this process."""
     inference_threads(threads, 1)
-    scores = Scores()
+    scores = Scores(model.threshold)
     for selected in rows:
         for chances, labels in score(model, selected):
             scores.add(chances, labels)
@@ -226,7 +229,7 @@ def _score_on(
     engine: Engine, ref: ModelRef, rows: Sequence[LabelledPiece | SplitSection], threads: int, progress: Progress
 ) -> Scores:
     """Score all rows on the engine's workers."""
-    scores, workers = Scores(), min(engine.workers, len(rows))
+    scores, workers = Scores(model_of(ref).threshold), min(engine.workers, len(rows))
     with tempfile.TemporaryDirectory(prefix="tenor-") as folder:
         files = [Path(folder, f"{number}.npz") for number in range(len(rows))]
         tasks = [

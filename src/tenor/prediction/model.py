@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import RunError
+from tenor.evaluation.decision import decide
 from tenor.models.classifier import ReviewClassifier
 from tenor.models.inference import Inference
 from tenor.prediction.read_run import read_run
@@ -62,6 +63,7 @@ class SentimentModel:
     def __init__(self, model: ReviewClassifier, encoder: Encoder, config: dict[str, Any]) -> None:
         self.model, self.encoder, self.config = model, encoder, config
         self._inference = Inference(model)
+        self.threshold = float(model.combination.threshold)
         self.classes: tuple[str, ...] = tuple(config["classes"])
 
     def predict(self, texts: Texts) -> list[Prediction]:
@@ -135,7 +137,7 @@ class SentimentModel:
         return result
 
     def _name(self, row: NDArray[np.float32], known_words: int) -> Prediction:
-        best = int(row.argmax())
+        best = int(decide(row[None], self.threshold)[0])
         return Prediction(self.classes[best], float(row[best]), known_words)
 
 

@@ -14,7 +14,16 @@ from tenor.models.classifier import ModelSpec, ReviewClassifier
 from tenor.models.deep.cells import CELLS
 from tenor.models.deep.part import DeepSpec
 from tenor.models.deep.pooling import POOLINGS
-from tenor.models.limits import MAX_BITS, MAX_CLASSES, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MAX_WORDS, MIN_BITS
+from tenor.models.limits import (
+    MAX_BITS,
+    MAX_CLASSES,
+    MAX_LAYERS,
+    MAX_NGRAM,
+    MAX_WIDTH,
+    MAX_WINDOW,
+    MAX_WORDS,
+    MIN_BITS,
+)
 from tenor.models.weights import read_weights
 from tenor.models.wide.part import WideSpec
 from tenor.preparation.tokeniser.encode import Encoder
@@ -31,6 +40,7 @@ _DEEP_RANGES = {
     "embedding_dim": (1, MAX_WIDTH),
     "hidden": (1, MAX_WIDTH),
     "layers": (1, MAX_LAYERS),
+    "window": (1, MAX_WINDOW),
     "length": (1, _INT64),
 }
 _MAX_NAME_LENGTH = 1000  # characters of a class name or a rating

@@ -46,6 +46,9 @@ class EvaluateSettings(LabelledReadingSettings):
     positive: str | None = setting(
         None, f"Ratings that mean positive, separated by commas. {_AS_THE_RUN}", group=RAW_INPUT
     )
+    abstain_below: float = setting(
+        0.0, "Count only rows as answered whose label has at least this probability, and report the coverage."
+    )
     max_rejects: float = setting(0.01, "Maximum share of rows that may be rejected as unreadable.", group=RAW_INPUT)
     workers: int | str = setting(1, "Number of worker processes, or auto for one per core.", group="Workers")
     threads: int = setting(0, _THREADS, group="Workers")
@@ -57,6 +60,8 @@ class EvaluateSettings(LabelledReadingSettings):
         super().__post_init__()
         object.__setattr__(self, "workers", parse_workers(self.workers))
         _check_threads(self.threads)
+        if not 0 <= self.abstain_below <= 1:
+            raise wrong_value("abstain_below", self.abstain_below, "give a number from 0 to 1")
         if not 0 <= self.max_rejects <= 1:
             raise wrong_value("max_rejects", self.max_rejects, "give a number from 0 to 1")
 

@@ -16,11 +16,14 @@ from tenor.store.verify import verify_split
 
 
 class Split:
-    """The rows of one split, numbered from 0 across its shards. The labels of UNLABELLED are all NO_LABEL."""
+    """The rows of some splits, numbered from 0 across their shards. The labels of UNLABELLED are all NO_LABEL."""
 
-    def __init__(self, folder: Path, manifest: Manifest, name: str) -> None:
-        shards, is_labelled = manifest.splits[name].shards, name != UNLABELLED
-        self._shards = [map_shard(folder, shard, manifest, is_labelled=is_labelled) for shard in shards]
+    def __init__(self, folder: Path, manifest: Manifest, *names: str) -> None:
+        self._shards = [
+            map_shard(folder, shard, manifest, is_labelled=name != UNLABELLED)
+            for name in names
+            for shard in manifest.splits[name].shards
+        ]
         counts = [len(shard.labels) for shard in self._shards]
         self._first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         lengths = [np.empty(0, np.int64), *(np.diff(shard.offsets) for shard in self._shards)]

@@ -62,6 +62,12 @@ class Loop:
     save_checked_step: int = 0  # when `_is_save_due` was last asked
 
     @property
+    def time_limit(self) -> float:
+        """Seconds in which the loop has to end; 0 for no limit."""
+        limit = self.settings.max_seconds
+        return max(limit - self.task.seconds_before, 1e-9) if limit else 0.0
+
+    @property
     def grid(self) -> Grid:
         return self.strategy.grid
 
@@ -129,7 +135,7 @@ class Loop:
         vector = own.pack(self.group.rank, self.group.size, *measures)
         with profile.span(EXCHANGE):
             stats = self.strategy.exchange(vector)
-        lr = self.schedule(self.cursor.step)
+        lr = self._rate(self.cursor.step)
         with profile.span(UPDATE):
             is_sound = self._clip() and math.isfinite(float(vector[0]))
             if is_sound:
@@ -176,7 +182,6 @@ class Loop:
 
     def _tally(self, batch: TrainBatch, loss: float, weight: float) -> Tallies:
         received = self.signalled()
-        limit = self.settings.max_seconds
         return Tallies(
             loss=loss,
             weight=weight,
@@ -184,12 +189,13 @@ class Loop:
             tokens=batch.num_tokens if self.grid.is_counted else 0,
             interrupted=float(received == signal.SIGINT),
             terminated=float(received == signal.SIGTERM),
-            late=float(bool(limit) and self.cursor.seconds >= limit),
+            time_used=self.cursor.seconds / self.time_limit if self.time_limit else 0.0,
+            reports=1.0,
         )
 
     def _is_over(self, tallies: Tallies | None) -> bool:
         limit = self.settings.max_steps
-        return bool(tallies and tallies.late) or bool(limit and self.cursor.step >= limit)
+        return bool(tallies and tallies.time_share >= 1.0) or bool(limit and self.cursor.step >= limit)
 
     def _is_save_due(self) -> bool:
         """Whether a multiple of the setting was reached since the last call, made when workers have settled."""
@@ -202,6 +208,10 @@ class Loop:
         with self.strategy.profile.span(SAVE):
             state = self.strategy.state_dict()  # on every rank, because it may gather
             return self.grid.column.rank != 0 or self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
+
+    def _rate(self, step: int) -> float:
+        """The learning rate, which reaches its end with the time limit if that comes before the last step."""
+        return self.schedule(step, self.cursor.time_share)
 
     def _clip(self) -> bool:
         """Scale the gradient down to the largest allowed norm; return whether it is finite."""
@@ -228,7 +238,7 @@ class Loop:
             assert self.pending is not None
             stats = self.strategy.settle(self.pending, now=True)
             self.stats, self.wait_seconds = self.stats + stats, self.wait_seconds + stats.wait_seconds
-            self._record_settled(self.schedule(cursor.step - 1), time.perf_counter())
+            self._record_settled(self._rate(cursor.step - 1), time.perf_counter())
         for table in self.optimizer.tables.values():
             table.release()
         complete_weights(self.optimizer, self.grid.row)
@@ -277,6 +287,7 @@ class Loop:
         cursor = self.cursor
         return {
             "steps": cursor.step,
+            "train_rows": self.task.order.num_rows,
             "epochs": cursor.epoch,
             "seconds": cursor.seconds,
             **cursor.rates,

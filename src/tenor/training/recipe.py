@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tenor.settings import CHOSEN
-from tenor.store.manifest import Manifest
+from tenor.store.manifest import SPLITS, Manifest
 from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
 
 
@@ -14,55 +14,78 @@ from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
 class DataFacts:
     """What a recipe looks at."""
 
-    rows: int  # in the training split
+    rows: int  # to train on
     tokens: int  # of these rows
     has_characters: bool = False  # whether tokens are characters instead of words
 
     @classmethod
-    def of(cls, manifest: Manifest) -> DataFacts:
-        train = manifest.splits["train"]
-        return cls(train.rows, train.tokens, manifest.tokeniser.get("units") == "characters")
+    def of(cls, manifest: Manifest, all_rows: bool = False) -> DataFacts:
+        splits = [manifest.splits[name] for name in (SPLITS if all_rows else ("train",))]
+        units = manifest.tokeniser.get("units")
+        return cls(sum(part.rows for part in splits), sum(part.tokens for part in splits), units == "characters")
 
 
 WIDE = {"ngrams": 3, "wide_lr": 1.0}
 CHARACTER_NGRAM = 5  # characters of the longest n-gram: about as long as a word and its ending
 CONV = {
-    **{"cell": "conv", "hidden": 256, "layers": 1, "bidirectional": False, "pooling": "max"},
-    **{"dropout": 0.5, "input_dropout": 0.0},
+    **{"cell": "conv", "hidden": 256, "window": 7, "layers": 1, "bidirectional": False, "pooling": "max"},
+    **{"dropout": 0.5, "input_dropout": 0.0, "word_dropout": 0.0, "label_smoothing": 0.1},
 }
+LARGE_CONV = {**CONV, "hidden": 1024, "window": 9, "word_dropout": 0.1}
 RECURRENT = {
-    **{"hidden": 64, "layers": 1, "bidirectional": True, "pooling": "max-mean"},
-    **{"dropout": 0.4, "input_dropout": 0.4},
+    **{"hidden": 64, "window": 7, "layers": 1, "bidirectional": True, "pooling": "max-mean"},
+    **{"dropout": 0.4, "input_dropout": 0.4, "word_dropout": 0.0, "label_smoothing": 0.0},
 }
-DEEP = {"embedding_dim": 100, "word_dropout": 0.0, "embeddings": OWN_VECTORS, "lr": 2e-3}
+DEEP = {"embedding_dim": 100, "embeddings": OWN_VECTORS, "lr": 2e-3}
 OTHER_TASKS: dict[str, Any] = {
-    **{**WIDE, **DEEP, **CONV, "model": "wide-deep", "embeddings": NO_VECTORS},
-    **{"epochs": 3, "batch_size": 64, "hidden": 128},
+    **{**WIDE, **DEEP, **CONV, "preset": "default", "model": "wide-deep", "embeddings": NO_VECTORS},
+    **{"epochs": 3, "batch_size": 64, "hidden": 128, "vector_epochs": 1, "label_smoothing": 0.0},
 }
 
+# Rough seconds of one core per token and epoch, which only serve to choose a preset for --max-seconds
+SECONDS_PER_TOKEN = {"fast": 1e-6, "default": 8e-6, "best": 40e-6}
+ENOUGH = {"fast": 3, "default": 4, "best": 6}  # epochs for tens of thousands of rows
+MANY_ROWS = 1_000_000  # of which two epochs are enough
+VECTOR_WORDS = 20_000_000  # that the word vectors should read
 
-def complete(settings: TrainSettings, facts: DataFacts | None) -> TrainSettings:
+
+def complete(settings: TrainSettings, facts: DataFacts | None, cores: int = 1) -> TrainSettings:
     """The settings with a value for everything that the user did not choose.
 
     Args:
         settings: The settings of the user.
         facts: The data; None for a task that has no prepared data.
+        cores: How many processors compute, which matters for --max-seconds.
     """
-    values = OTHER_TASKS if facts is None else _for_reviews(settings, facts)
+    values = OTHER_TASKS if facts is None else _for_reviews(settings, facts, cores)
     return replace(settings, **{name: value for name, value in values.items() if getattr(settings, name) is CHOSEN})
 
 
-def _for_reviews(settings: TrainSettings, facts: DataFacts) -> dict[str, Any]:
-    model = settings.model or ("wide" if settings.preset == "fast" else "wide-deep")
-    values: dict[str, Any] = {**WIDE, **DEEP, "model": model, "batch_size": choose_batch(facts.rows)}
+def _for_reviews(settings: TrainSettings, facts: DataFacts, cores: int) -> dict[str, Any]:
+    preset = settings.preset or choose_preset(settings.max_seconds, facts, cores)
+    model = settings.model or ("wide" if preset == "fast" else "wide-deep")
+    cell = settings.cell or "conv"
+    conv = LARGE_CONV if preset == "best" else CONV
+    values: dict[str, Any] = {**WIDE, **DEEP, **(conv if cell == "conv" else RECURRENT)}
+    values |= {"preset": preset, "model": model, "cell": cell, "batch_size": choose_batch(facts.rows)}
+    values |= {"epochs": choose_epochs(facts.rows, preset), "vector_epochs": choose_vector_epochs(facts.tokens)}
     if facts.has_characters:
         values["ngrams"] = CHARACTER_NGRAM
-    cell = settings.cell or ("gru" if settings.preset == "best" else "conv")
-    values |= {**(CONV if cell == "conv" else RECURRENT), "cell": cell}
     if model == "wide":
         values["embeddings"] = NO_VECTORS
-    values["epochs"] = choose_epochs(facts.rows, model)
     return values
+
+
+def choose_preset(max_seconds: float, facts: DataFacts, cores: int) -> str:
+    """The largest preset for which there is probably time; a shortened `default` still is better than `fast`."""
+    if not max_seconds:
+        return "default"
+    seconds = {
+        name: choose_epochs(facts.rows, name) * facts.tokens * cost / cores for name, cost in SECONDS_PER_TOKEN.items()
+    }
+    if seconds["best"] <= max_seconds:
+        return "best"
+    return "default" if seconds["default"] <= 2 * max_seconds else "fast"
 
 
 def choose_batch(rows: int) -> int:
@@ -70,7 +93,14 @@ def choose_batch(rows: int) -> int:
     return min(max(1 << (max(rows, 1) // 500).bit_length(), 16), 256)
 
 
-def choose_epochs(rows: int, model: str) -> int:
+def choose_epochs(rows: int, preset: str) -> int:
     """Enough steps for few rows, and not too many for millions."""
-    enough = 3 if model == "wide" else 4
+    if rows > MANY_ROWS:
+        return 2
+    enough = ENOUGH[preset]
     return max(enough, min(30, 60_000 // max(rows, 1))) if rows < 20_000 else enough
+
+
+def choose_vector_epochs(tokens: int) -> int:
+    """Word vectors need a certain number of words to learn from; the fewer there are, the more often they are read."""
+    return max(1 if tokens > 5 * VECTOR_WORDS else 3, min(20, VECTOR_WORDS // max(tokens, 1)))

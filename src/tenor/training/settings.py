@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, fields
 
 from tenor.errors import UsageError
+from tenor.evaluation.goal import Goal
 from tenor.models.deep.cells import CELLS
-from tenor.models.limits import MAX_BITS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MIN_BITS
+from tenor.models.limits import MAX_BITS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MAX_WINDOW, MIN_BITS
 from tenor.settings import AUTO_WORKERS, CHOSEN, Settings, parse_workers, setting, wrong_value
 from tenor.training.balancing.mode import parse_mode
 from tenor.training.balancing.slowdown import parse_slowdown
@@ -27,6 +28,8 @@ _ABOVE_ZERO = {
     "embedding_dim",
     "hidden",
     "layers",
+    "window",
+    "vector_epochs",
     "epochs",
     "batch_size",
     "lr",
@@ -60,6 +63,7 @@ _AT_MOST = {
     "hidden": MAX_WIDTH,
     "embedding_dim": MAX_WIDTH,
     "layers": MAX_LAYERS,
+    "window": MAX_WINDOW,
     "seed": (1 << 63) - 1,
 }
 
@@ -73,9 +77,9 @@ class TrainSettings(Settings):
     """
 
     preset: str = setting(
-        "default",
+        CHOSEN,
         "What to choose where you give no option: a linear model in seconds (fast), a model for most purposes "
-        "(default), or the most accurate one in up to half an hour (best).",
+        "(default), or the most accurate one in up to half an hour (best). --max-seconds chooses among them.",
         ("fast", "default", "best"),
         group=MODEL,
     )
@@ -105,6 +109,7 @@ class TrainSettings(Settings):
     embedding_dim: int = setting(CHOSEN, "Width of the word vectors.", group=MODEL)
     hidden: int = setting(CHOSEN, "Width of the hidden state, per direction.", group=MODEL)
     layers: int = setting(CHOSEN, "Number of recurrent layers.", group=MODEL)
+    window: int = setting(CHOSEN, "Words that an output of the cell conv reads.", group=MODEL)
     bidirectional: bool = setting(CHOSEN, "Also read each review backwards.", group=MODEL)
     pooling: str = setting(
         CHOSEN,
@@ -121,6 +126,9 @@ class TrainSettings(Settings):
         "Start the deep part from word vectors: a folder made by `tenor embed`, a file in word2vec's or fastText's "
         "format, auto to learn them from the data first, or none for random ones.",
         group=MODEL,
+    )
+    vector_epochs: int = setting(
+        CHOSEN, "Passes over the words when --embeddings auto learns their vectors.", group=MODEL
     )
     freeze_embeddings: int = setting(
         0, "Epochs at the start in which the word vectors of --embeddings stay fixed.", group=MODEL
@@ -162,9 +170,20 @@ class TrainSettings(Settings):
         ("auto", "bce", "cross-entropy", "mse", "focal"),
         group=OPTIMISATION,
     )
+    label_smoothing: float = setting(
+        CHOSEN,
+        "Deep part: share of each label that is spread evenly over the classes, so that no answer has to be certain.",
+        group=OPTIMISATION,
+    )
     class_weights: str = setting(
         "none",
         "Class weights in the loss: none, auto (every class counts the same), or one number per class, such as 1.5,1.",
+        group=OPTIMISATION,
+    )
+    optimise: str = setting(
+        "",
+        "Choose the decision threshold of two classes on the validation rows: for accuracy, f1-macro, or "
+        "recall@precision=0.95 (most positives found while 95 % of those named are right). Default: 0.5.",
         group=OPTIMISATION,
     )
     precision: str = setting("fp32", "Number format for computing.", ("fp32", "fp64", "bf16"), group=OPTIMISATION)
@@ -182,6 +201,12 @@ class TrainSettings(Settings):
         group=OUTPUT,
     )
 
+    all_rows: bool = setting(
+        False,
+        "First train on the training rows alone, which fits and measures the model, and then once more on the rows of "
+        "all splits. Takes twice as long.",
+        group=DATA,
+    )
     stage: str | None = setting(
         None, "First copy the data into this local folder, once per host, and verify the copy.", group=DATA
     )
@@ -271,7 +296,11 @@ class TrainSettings(Settings):
     max_restarts: int = setting(
         0, "How often a run that loses a worker restarts from its last checkpoint.", group=STOPPING
     )
-    max_seconds: float = setting(0.0, "Stop after this many seconds; 0 for no limit.", group=STOPPING)
+    max_seconds: float = setting(
+        0.0,
+        "Make the best model of this many seconds: the preset and the learning rate follow the time. 0 for no limit.",
+        group=STOPPING,
+    )
     max_steps: int = setting(0, "Stop after this many steps; 0 for no limit.", group=STOPPING)
     profile: bool = setting(
         False,
@@ -292,6 +321,8 @@ class TrainSettings(Settings):
         if self.staleness != "inf" and not _is_number(self.staleness):
             raise wrong_value("staleness", self.staleness, "give a whole number of at least 0, or inf")
         self._refuse_without_effect()
+        if self.optimise:
+            Goal.parse(self.optimise)
         parse_mode(self.balance)
         parse_slowdown(self.slowdown)
         object.__setattr__(self, "workers", parse_workers(self.workers))
@@ -309,7 +340,7 @@ class TrainSettings(Settings):
                 raise wrong_value(name, values[name], f"give at most {_AT_MOST[name]:,}")
         if 0 < self.ngram_bits < MIN_BITS:
             raise wrong_value("ngram_bits", self.ngram_bits, f"give 0, or a number from {MIN_BITS} to {MAX_BITS}")
-        for name in values.keys() & {"dropout", "input_dropout", "word_dropout"}:
+        for name in values.keys() & {"dropout", "input_dropout", "word_dropout", "label_smoothing"}:
             if not 0.0 <= values[name] < 1.0:
                 raise wrong_value(name, values[name], "give a number from 0 to below 1")
         if not 0.0 < self.top_k <= 1.0:

@@ -19,7 +19,8 @@ class Tallies:
     tokens: float
     interrupted: float  # the number of workers that received SIGINT
     terminated: float  # the number of workers that received SIGTERM
-    late: float  # the number of workers for which --max-seconds is over
+    time_used: float  # the sum over workers and steps of the share of --max-seconds that is over
+    reports: float  # the number of workers and steps in these sums
 
     def pack(self, rank: int, size: int, *own: float) -> Tensor:
         """A vector to be summed over the workers; each worker's `own` measures have separate slots."""
@@ -38,6 +39,11 @@ class Tallies:
     @property
     def mean_loss(self) -> float:
         return self.loss / self.weight if self.weight else float("nan")
+
+    @property
+    def time_share(self) -> float:
+        """The share of --max-seconds that is over; 0 without a limit."""
+        return self.time_used / self.reports if self.reports else 0.0
 
     @property
     def signal(self) -> int:

@@ -13,7 +13,7 @@ from tenor.models.deep.part import Deep, DeepSpec, initialise
 
 def test_outputs_equal_a_loop_over_windows() -> None:
     torch.manual_seed(0)
-    cell, inputs = Conv(5, 4).double(), torch.randn(6, 3, 5, dtype=torch.float64)
+    cell, inputs = Conv(5, 4, 3).double(), torch.randn(6, 3, 5, dtype=torch.float64)
     (outputs,) = cell(inputs)
     before = torch.zeros(2, 3, 5, dtype=torch.float64)
     steps = torch.cat([before, inputs])
@@ -23,14 +23,15 @@ def test_outputs_equal_a_loop_over_windows() -> None:
 
 
 def test_a_short_review_is_padded_at_its_start() -> None:
-    cell, inputs = Conv(3, 2), torch.randn(1, 2, 3)
+    cell, inputs = Conv(3, 2, 3), torch.randn(1, 2, 3)
     torch.testing.assert_close(cell(inputs)[0][0], torch.relu(inputs[0] @ cell.weight[:, 6:].T + cell.bias))
 
 
+@pytest.mark.parametrize("window", [1, 3, 4])
 @pytest.mark.parametrize("time", [1, 2, 3, 9])
-def test_the_largest_outputs_and_their_gradients_equal_torch(time: int) -> None:
+def test_the_largest_outputs_and_their_gradients_equal_torch(time: int, window: int) -> None:
     torch.manual_seed(time)
-    cell, inputs = Conv(5, 4).double(), torch.randn(time, 3, 5, dtype=torch.float64)
+    cell, inputs = Conv(5, 4, window).double(), torch.randn(time, 3, 5, dtype=torch.float64)
     lengths = torch.tensor([time, max(1, time - 2), 1])
     above = torch.randn(3, 4, dtype=torch.float64)
 
@@ -47,7 +48,7 @@ def test_the_largest_outputs_and_their_gradients_equal_torch(time: int) -> None:
 
 
 def test_a_number_that_is_not_one_stays_visible() -> None:
-    cell, inputs = Conv(3, 2), torch.randn(5, 1, 3)
+    cell, inputs = Conv(3, 2, 3), torch.randn(5, 1, 3)
     inputs[1] = torch.nan
     assert cell.largest(inputs, torch.tensor([5])).isnan().all()
 
@@ -66,3 +67,12 @@ def test_features_are_dropped_as_with_the_pooling_of_other_cells() -> None:
     mask = (torch.arange(7)[:, None] >= lengths)[:, :, None]
     torch.testing.assert_close(fused, general.masked_fill(mask, -torch.inf).amax(0))
     assert (fused == 0).float().mean() > 0.2
+
+
+def test_a_review_has_the_same_features_alone_and_among_others() -> None:
+    torch.manual_seed(0)
+    cell, inputs = Conv(16, 32, 7), torch.randn(40, 9, 16)
+    lengths = torch.tensor([40, 3, 17, 1, 25, 40, 8, 30, 12])
+    together = cell.largest(inputs, lengths)
+    for row, length in enumerate(lengths.tolist()):
+        assert torch.equal(cell.largest(inputs[:length, row : row + 1], lengths[row : row + 1])[0], together[row])

@@ -19,6 +19,14 @@ def test_cosine_is_half_way_down_in_the_middle() -> None:
     assert schedule(100) == pytest.approx(0.0)
 
 
+def test_the_rate_falls_with_the_time_if_that_is_shorter() -> None:
+    schedule = Schedule(base=0.0, peak=1.0, warmup_steps=2, total_steps=102, decay="linear")
+    assert schedule(52, 0.1) == pytest.approx(0.5)  # half of the steps are over, and a tenth of the time
+    assert schedule(12, 0.75) == pytest.approx(0.25)
+    assert schedule(12, 1.5) == 0.0
+    assert schedule(0, 0.9) == pytest.approx(0.5)  # the warm-up goes by steps alone
+
+
 @pytest.mark.parametrize(("rule", "rate"), [("linear", 0.8), ("sqrt", 0.1 * 8**0.5), ("capped", 0.4), ("none", 0.1)])
 def test_the_rate_grows_with_the_batch(rule: str, rate: float) -> None:
     assert scaled_rate(0.1, 256, 32, rule) == pytest.approx(rate)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.strategies import POINTS
 from helpers.together import together
+from helpers.training import SMALL
 from safetensors.numpy import save
 
 from tenor.errors import RunError
 from tenor.evaluation.scores import Scores
 from tenor.groups import Alone
 from tenor.training.runs.row_scores import NAME, read_row_scores, write_row_scores
-from tenor.training.settings import TrainSettings
 from tenor.training.tasks.points import Points
 from tenor.training.tasks.reviews import Reviews
 
@@ -24,11 +25,11 @@ CHANCES, LABELS = np.array([0.25, 0.75, 1.0], np.float32), np.array([0, 1, 1], n
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert read_row_scores(tmp_path) is None
     for chances in (CHANCES, np.eye(3, 4, dtype=np.float32)):
-        scores = Scores()
+        scores = Scores(0.25)
         scores.add(chances, LABELS)
         write_row_scores(tmp_path, scores)
         found = read_row_scores(tmp_path)
-        assert found is not None
+        assert found is not None and found.threshold == 0.25
         np.testing.assert_array_equal(found.arrays()[0], chances)
         np.testing.assert_array_equal(found.arrays()[1], LABELS)
 
@@ -46,6 +47,9 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         {"probabilities": np.zeros((3, 257), np.float32), "labels": LABELS},
         {"probabilities": np.array([0.5, np.nan, 1.0], np.float32), "labels": LABELS},
         {"probabilities": np.array([0.5, 1.5, 1.0], np.float32), "labels": LABELS},
+        {"probabilities": CHANCES, "labels": LABELS, "threshold": np.array([0.5, 0.5], np.float32)},
+        {"probabilities": CHANCES, "labels": LABELS, "threshold": np.array([0.5])},
+        {"probabilities": CHANCES, "labels": LABELS, "threshold": np.array([np.nan], np.float32)},
     ],
 )
 def test_other_tensors_are_refused(tmp_path: Path, tensors: dict[str, Any]) -> None:
@@ -73,8 +77,8 @@ def test_rows_keep_their_order_with_any_number_of_workers(
 ) -> None:
     monkeypatch.setattr("tenor.training.tasks.reviews.EVALUATION_BATCH", 16)
     for task in (
-        Points(TrainSettings(task="points", hidden=8)),
-        Reviews(data, TrainSettings(model="deep", hidden=8, embedding_dim=8)),
+        Points(POINTS),
+        Reviews(data, SMALL),
     ):
         model = task.make_model()
         alone = task.score(model, "test", Alone())

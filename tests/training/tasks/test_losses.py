@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -48,3 +50,18 @@ def test_balanced_weights_give_each_class_the_same_total() -> None:
 def test_invalid_class_weights_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="class_weights"):
         parse_weights(text, (30, 70))
+
+
+@pytest.mark.parametrize("num_classes", [2, 5])
+def test_label_smoothing_equals_torch_and_applies_to_its_part_alone(num_classes: int) -> None:
+    torch.manual_seed(0)
+    labels = torch.arange(12) % num_classes
+    parts = torch.randn(2, 12, 1 if num_classes == 2 else num_classes, dtype=torch.float64)
+    objective = replace(make_objective("auto", num_classes, [1.0] * num_classes), smoothing=(0.0, 0.2))
+    found, _ = objective(parts, labels)
+    as_classes = parts if num_classes > 2 else torch.cat([torch.zeros_like(parts), parts], dim=2)
+    expected = [
+        torch.nn.functional.cross_entropy(part, labels, label_smoothing=share, reduction="sum")
+        for part, share in zip(as_classes, (0.0, 0.2), strict=True)
+    ]
+    torch.testing.assert_close(found, sum(expected) / 2)

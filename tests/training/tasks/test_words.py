@@ -23,14 +23,18 @@ from tenor.groups import Alone
 from tenor.models.deep.masks import sample_keys
 from tenor.models.skipgram import NONE
 from tenor.training.launching.launch import check_source
+from tenor.training.recipe import complete
 from tenor.training.runs.folder import RunFolder
 from tenor.training.tasks.windows import make_windows
 from tenor.training.tasks.words import Words
 
 TEXT = np.array([0, 1, 2, 3, 4, BREAK, 5, 1, BREAK, 2], np.int32)
 COUNTS = np.array([1, 2, 2, 1, 1, 1])
-SETTINGS = tenor.TrainSettings(
-    task="words", threads=1, workers=1, batch_size=256, embedding_dim=16, lr=0.005, keep="last"
+SETTINGS = complete(
+    tenor.TrainSettings(
+        task="words", threads=1, workers=1, batch_size=256, embedding_dim=16, lr=0.005, epochs=3, keep="last"
+    ),
+    None,
 )
 
 

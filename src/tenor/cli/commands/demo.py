@@ -19,13 +19,11 @@ from tenor.errors import MissingExtra, UsageError
 from tenor.preparation.settings import PrepareSettings
 from tenor.store.atomic import write_bytes
 from tenor.store.strict import strict_json
-from tenor.training.settings import TrainSettings
+from tenor.training.settings import NO_VECTORS, TrainSettings
 
 MARK = ".tenor-demo"  # a folder with this file was made by an earlier demo and may be replaced
-PREPARE = PrepareSettings(
-    negative="0", positive="1", vocab_size=20_000, max_length=400, valid_share=0.05, test_share=0.2
-)
-TRAIN = TrainSettings(workers=2, hidden=64, bidirectional=True, dropout=0.5, epochs=3)
+PREPARE = PrepareSettings(negative="0", positive="1", valid_share=0.05, test_share=0.2)
+TRAIN = TrainSettings(workers=2)
 SHORT_RUNS = BenchSettings(workers="1,2", repeats=2, warmups=0)
 SENTENCES = (
     "An absolute delight from the first minute to the last.",
@@ -60,10 +58,10 @@ def demo(
         prepared = tenor.prepare([raw], data, PREPARE, progress=console.progress()).as_dict()
         splits = ", ".join(f"{name} {part['rows']:,}" for name, part in prepared["splits"].items())
         story.say(f"{prepared['rows_read']:,} rows read, {prepared['duplicates']:,} duplicates; {splits}")
-    with story.stage("train an LSTM with 2 workers"):
+    with story.stage("train with 2 workers"):
         trained = tenor.train(data, run, settings, progress=console.progress()).as_dict()
     with story.stage("measure short runs with 1 and 2 workers, in turns"):
-        measured = compare_workers(data, settings, SHORT_RUNS, console.progress())
+        measured = compare_workers(data, replace(settings, embeddings=NO_VECTORS), SHORT_RUNS, console.progress())
         write_bytes(out / "scaling.json", strict_json(measured.as_dict(), indent=1).encode())
         scaling = measured.rows
     with story.stage("evaluate on the held-out 20 %"):

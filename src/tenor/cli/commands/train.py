@@ -50,11 +50,14 @@ def train(
     result = tenor.train(data, out, settings, progress=console.progress(), given=given).as_dict()
     if not detect().is_first:  # a launcher started several processes: only rank 0 prints
         return
-    human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
-    split = "test" if result["test"] else "valid"
+    human = f"{result['steps']:,} steps on {result['train_rows']:,} rows in {result['seconds']:.1f} s"
+    human += f", {result['samples_per_s']:,.0f} samples/s"
+    measured = result.get("rehearsal", result)
+    split = "test" if measured["test"] else "valid"
+    title = f"rehearsal, {split} split" if "rehearsal" in result else f"{split} split"
     if "profile" in result:
         human += f"\n{_profile(result['profile'])}\n"
-    console.result(result, f"{human}\n{metrics_table(result[split], f'{split} split')}\nrun: {out}")
+    console.result(result, f"{human}\n{metrics_table(measured[split], title)}\nrun: {out}")
 
 
 def _profile(profile: dict[str, Any]) -> str:

@@ -1,15 +1,14 @@
-"""The convolutional cell: each output reads a window of three inputs (Kim 2014), and no state is carried on.
+"""The convolutional cell: each output reads a window of inputs (Kim 2014), and no state is carried on.
 
 It has no memory beyond its window, but all steps of a review are computed at once. With max pooling, a feature says
-whether a phrase of three words occurs anywhere in the review, and only the window with the largest value has a
-gradient. `largest` uses that: it needs one matrix product forward and next to nothing backward.
+whether some phrase occurs anywhere in the review, and only the window with the largest value has a gradient. `largest`
+uses that: it needs one matrix product per review forward and next to nothing backward.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
@@ -17,25 +16,25 @@ from torch.nn import functional as F  # noqa: N812
 from tenor.compiled import compiled
 from tenor.models.deep.maxpool import max_over_time
 
-WINDOW = 3
 COMPILED = (torch.float32, torch.float64)
 
 
 class Conv(nn.Module):
     """From (time, batch, width) to (time, batch, hidden), after a ReLU; called like nn.LSTM."""
 
-    def __init__(self, width: int, hidden: int) -> None:
+    def __init__(self, width: int, hidden: int, window: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(hidden, WINDOW * width))  # of the input two steps before, one, and now
+        self.window = window
+        self.weight = nn.Parameter(torch.empty(hidden, window * width))  # of the oldest input first, and of now last
         self.bias = nn.Parameter(torch.empty(hidden))
         for weight in self.parameters():
             nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor]:
         time, _, width = inputs.shape
-        filters = self.weight.view(-1, WINDOW, width).transpose(1, 2)
+        filters = self.weight.view(-1, self.window, width).transpose(1, 2)
         # Padding is symmetric; without the last outputs, each one depends only on inputs up to its own step.
-        outputs = F.conv1d(inputs.permute(1, 2, 0), filters, self.bias, padding=WINDOW - 1)[:, :, :time]
+        outputs = F.conv1d(inputs.permute(1, 2, 0), filters, self.bias, padding=self.window - 1)[:, :, :time]
         return (outputs.relu().permute(2, 0, 1),)
 
     def largest(self, inputs: Tensor, lengths: Tensor) -> Tensor:
@@ -48,18 +47,24 @@ class Conv(nn.Module):
 
 
 class _Largest(torch.autograd.Function):
-    """The largest sum of products over the windows of a row, without bias. Of equal sums, the first has a gradient."""
+    """The largest sum of products over the windows of a row, without bias, and its gradient.
+
+    Row by row: no product is computed for padding, and the result does not depend on the other rows of the batch.
+    """
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
         time, batch, width = inputs.shape
-        inputs, weight = inputs.detach().contiguous(), weight.detach()
-        by_place = weight.view(-1, WINDOW, width).transpose(0, 1).reshape(-1, width)  # (window × hidden, width)
-        products = torch.mm(inputs.view(-1, width), by_place.T).view(time, batch, WINDOW, -1)
-        best = inputs.new_empty(batch, products.shape[3])
-        place = torch.empty(best.shape, dtype=torch.int32)
-        _find_largest(products.numpy(), lengths.numpy(), best.numpy(), place.numpy())
-        ctx.save_for_backward(inputs, weight, place)
+        inputs, filters = inputs.detach(), weight.detach().T.contiguous()
+        window = len(filters) // width
+        row = inputs.new_zeros(window - 1 + time, width)  # begins with zeros, so that the first windows are whole
+        best = inputs.new_empty(batch, weight.shape[0])
+        place = torch.empty(best.shape, dtype=torch.int64)
+        for i, length in enumerate(lengths.clamp(1, time).tolist()):
+            row[window - 1 : window - 1 + length] = inputs[:length, i]
+            windows = row.as_strided((length, window * width), (width, 1))  # they overlap in memory
+            torch.max(windows @ filters, 0, out=(best[i], place[i]))
+        ctx.save_for_backward(inputs, weight.detach(), place)
         return best
 
     @staticmethod
@@ -70,24 +75,6 @@ class _Largest(torch.autograd.Function):
         arrays = (above.contiguous(), place, inputs, weight, to_inputs, to_weight)
         _spread(*(array.numpy() for array in arrays))
         return to_inputs, to_weight, None
-
-
-@compiled
-def _find_largest(products: Any, lengths: Any, best: Any, place: Any) -> None:
-    """products[t, row, k] belongs to input t at place k of its window; NaN counts as larger than any number."""
-    time, batch, window, hidden = products.shape
-    total = np.empty(hidden, products.dtype)
-    for row in range(batch):
-        best[row, :] = -np.inf
-        place[row, :] = 0
-        for t in range(min(max(lengths[row], 1), time)):
-            total[:] = products[t, row, window - 1]
-            for k in range(max(0, window - 1 - t), window - 1):
-                total += products[t - (window - 1 - k), row, k]
-            for j in range(hidden):
-                if total[j] > best[row, j] or total[j] != total[j]:
-                    best[row, j] = total[j]
-                    place[row, j] = t
 
 
 @compiled

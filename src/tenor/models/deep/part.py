@@ -30,6 +30,7 @@ class DeepSpec:
     pooling: str = "max-mean"
     dropout: float = 0.0  # of the outputs of each layer
     input_dropout: float = 0.0  # of the word vectors
+    window: int = 7  # inputs that an output of the cell conv reads
     length: int = 400  # tokens of a longer review that are read: the first and the last ones
 
 
@@ -46,10 +47,9 @@ class Deep(nn.Module):
         self.embedding = RowEmbedding(spec.vocab_size, spec.embedding_dim)
         directions = 2 if spec.bidirectional else 1
         widths = [spec.embedding_dim] + [spec.hidden * directions] * (spec.layers - 1)
-        self.forwards = nn.ModuleList(make_cell(spec.cell, width, spec.hidden) for width in widths)
-        self.backwards = nn.ModuleList(
-            make_cell(spec.cell, width, spec.hidden) for width in widths if spec.bidirectional
-        )
+        cells = [make_cell(spec.cell, width, spec.hidden, spec.window) for width in widths * directions]
+        self.forwards = nn.ModuleList(cells[: spec.layers])
+        self.backwards = nn.ModuleList(cells[spec.layers :])
         self.head = nn.Linear(POOLINGS[spec.pooling].widening * spec.hidden * directions, num_outputs)
 
     def stages(self) -> list[Stage]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import UsageError
-from tenor.evaluation.metrics import decide
+from tenor.evaluation.decision import MIDDLE, confidence, decide
 from tenor.reports.runs.data import RunData
 from tenor.training.runs.row_scores import read_row_scores
 
@@ -20,19 +20,18 @@ class JudgedRows:
     where: NDArray[np.int64]  # (rows, 2): number of the file, and the line or the number of the row
     labels: NDArray[np.int64]  # (rows,)
     probabilities: NDArray[np.float32]  # (rows,) of the second class, or (rows, classes)
+    threshold: float = MIDDLE
 
     @property
     def predicted(self) -> NDArray[np.int64]:
-        return decide(self.probabilities)
+        return decide(self.probabilities, self.threshold)
 
     def of_label(self, label: NDArray[np.int64]) -> NDArray[np.float32]:
         """The probability of one label per row."""
-        if self.probabilities.ndim == 1:
-            return np.where(label == 1, self.probabilities, 1 - self.probabilities)
-        return self.probabilities[np.arange(len(label)), label]
+        return confidence(self.probabilities, label)
 
     def take(self, rows: NDArray[np.int64]) -> JudgedRows:
-        return JudgedRows(self.where[rows], self.labels[rows], self.probabilities[rows])
+        return JudgedRows(self.where[rows], self.labels[rows], self.probabilities[rows], self.threshold)
 
 
 def stored_rows(run: RunData) -> JudgedRows | None:
@@ -42,7 +41,7 @@ def stored_rows(run: RunData) -> JudgedRows | None:
         return None
     probabilities, labels = scores.arrays()
     where = np.stack([np.zeros(len(labels), np.int64), np.arange(len(labels))], axis=1)
-    return JudgedRows(where, labels, probabilities)
+    return JudgedRows(where, labels, probabilities, scores.threshold)
 
 
 def why_not_same_rows(first: RunData, second: RunData, one: JudgedRows | None, other: JudgedRows | None) -> str:

@@ -54,7 +54,7 @@ def _score(model: SentimentModel, selected: Selected, progress: Progress) -> Jud
                 progress.advance(len(rows.labels))
     finally:
         progress.finish()
-    return JudgedRows(np.concatenate(where), np.concatenate(labels), np.concatenate(chances))
+    return JudgedRows(np.concatenate(where), np.concatenate(labels), np.concatenate(chances), model.threshold)
 
 
 def words_of(run: Path, selected: Selected, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:

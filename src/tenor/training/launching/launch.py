@@ -29,6 +29,7 @@ from tenor.training.launching.worker_processes import WorkerProcesses
 from tenor.training.recipe import DataFacts, complete
 from tenor.training.runs.resume import finished_result, inherit
 from tenor.training.settings import TrainSettings
+from tenor.training.tasks.rehearsal import FOLDER as REHEARSAL
 from tenor.training.traits import TASKS, has_server, num_computing
 from tenor.world import World, detect
 
@@ -104,18 +105,42 @@ def train(
     folder = stage_data(data, settings.stage) if settings.stage else Path(data)
     if world.local_rank == 0:
         check_source(folder, settings.task)
-    facts = DataFacts.of(Manifest.load(folder)) if TASKS[settings.task].reads_text else None
-    job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts), is_resumed)
+    if settings.all_rows:
+        _check_all_rows(folder, settings.task, is_launched)
+    facts = DataFacts.of(Manifest.load(folder), settings.all_rows) if TASKS[settings.task].reads_text else None
+    cores = world.size if is_launched else usable_cores()
+    job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts, cores), is_resumed)
     if is_launched:
         return TrainResult(run, _train_as_rank(world, job, progress))
     with claim_folder(run, is_resumed) as lock:
+        rehearsed = _rehearse(folder, run, settings, progress) if settings.all_rows else {}
         learned = learn_vectors(job, progress)
         try:
-            return TrainResult(run, _supervise(job, num_workers(settings.workers), progress, lock))
+            result = _supervise(job, num_workers(settings.workers), progress, lock)
+            return TrainResult(run, {**result, **rehearsed})
         except UsageError:  # the workers refuse the settings, so nothing may be left
             if learned is not None:
                 shutil.rmtree(learned, ignore_errors=True)
             raise
+
+
+def _check_all_rows(data: Path, task: str, is_launched: bool) -> None:
+    """Raise UsageError if a run cannot be rehearsed."""
+    if is_launched or not TASKS[task].reads_text:
+        where = "under a launcher" if is_launched else f"with --task {task}"
+        raise UsageError(f"--all-rows does not work {where}", remedy="omit it, or let tenor start the workers")
+    if not Manifest.load(data).splits["valid"].rows:
+        remedy = "omit --all-rows, or prepare the data with --valid-share 0.05"
+        raise UsageError("has no validation rows to fit the model on", where=data, remedy=remedy)
+
+
+def _rehearse(data: Path, run: Path, settings: TrainSettings, progress: Progress) -> dict[str, Any]:
+    """Train on the training rows alone, unless this is already done; return what was measured."""
+    folder = run / REHEARSAL
+    progress.say("first a rehearsal on the training rows alone")
+    result = train(data, folder, replace(settings, all_rows=False, resume=folder.exists()), progress)
+    progress.say("now the model on all rows")
+    return {"rehearsal": {name: result.values[name] for name in ("valid", "test", "seconds", "weights_sha256")}}
 
 
 def is_restarted() -> bool:

@@ -12,8 +12,6 @@ from tenor.training.job import TrainingJob
 from tenor.training.settings import OWN_VECTORS
 from tenor.training.tasks.pretrained import start_vectors
 
-EPOCHS = 3
-
 
 def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
     """Learn the vectors of `--embeddings auto`, unless the run already has them; return their folder if it is new.
@@ -25,7 +23,12 @@ def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
     if settings.embeddings != OWN_VECTORS or folder is None or (folder / CONFIG).exists():
         return None
     chosen = EmbedSettings(
-        dim=settings.embedding_dim, epochs=EPOCHS, workers=1, seed=settings.seed, min_count=1, resume=folder.exists()
+        dim=settings.embedding_dim,
+        epochs=settings.vector_epochs,
+        workers=1,
+        seed=settings.seed,
+        min_count=1,
+        resume=folder.exists(),
     )
     embed(job.data, folder, chosen, progress)
     return folder

@@ -22,12 +22,18 @@ class Schedule:
     total_steps: int
     decay: str
 
-    def __call__(self, step: int) -> float:
-        """The rate of a step; steps count from 0."""
+    def __call__(self, step: int, time_share: float = 0.0) -> float:
+        """The rate of a step; steps count from 0.
+
+        Args:
+            step: The number of the step.
+            time_share: The share of the time limit that is over. If the limit comes before the last step, the rate
+                falls with the time instead of the steps.
+        """
         if step < self.warmup_steps:
             return self.base + (self.peak - self.base) * (step + 1) / self.warmup_steps
         span = max(1, self.total_steps - self.warmup_steps)
-        left = max(0.0, 1.0 - (step - self.warmup_steps) / span)
+        left = max(0.0, 1.0 - max((step - self.warmup_steps) / span, time_share))
         if self.decay == "linear":
             return self.peak * left
         if self.decay == "cosine":

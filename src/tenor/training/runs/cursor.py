@@ -20,6 +20,7 @@ class Cursor:
     step: int = 0
     seconds: float = 0.0  # since training began, validation included
     step_seconds: float = 0.0  # in steps only
+    time_share: float = 0.0  # of --max-seconds that was over when the workers last settled
     samples: int = 0
     tokens: int = 0
     loss_sum: float = 0.0  # in this epoch
@@ -70,6 +71,7 @@ class Cursor:
         self.staleness_sum += stats.staleness
         self.staleness_max = max(self.staleness_max, stats.staleness)
         self.requeued += stats.requeued
+        self.time_share = tallies.time_share
         self.samples += round(tallies.samples)
         self.tokens += round(tallies.tokens)
         if math.isfinite(tallies.loss):

@@ -41,6 +41,11 @@ class Task:
         raise NotImplementedError
 
     @property
+    def seconds_before(self) -> float:
+        """Seconds of learning before the first step, which count towards --max-seconds."""
+        return 0.0
+
+    @property
     def known(self) -> dict[str, float]:
         """Figures of the task itself that belong beside a result, such as the best possible accuracy."""
         return {}

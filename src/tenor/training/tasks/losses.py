@@ -21,7 +21,8 @@ class Objective:
 
     per_sample: Callable[[Tensor, Tensor], Tensor]
     class_weights: Tensor  # (classes,)
-    has_parts: bool = False  # whether the model has parts with logits of their own; its loss is the mean of theirs
+    smoothing: tuple[float, ...] | None = None  # the label smoothing of each part of a model whose parts have logits
+    # of their own, and whose loss is the mean of theirs; None for other models
 
     def __call__(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The weighted sum of losses and the sum of weights.
@@ -32,9 +33,20 @@ class Objective:
             labels: (batch,)
         """
         weights = self.class_weights.to(logits)[labels]
-        parts = [part.squeeze(1) for part in logits] if self.has_parts else [logits]
-        losses = [(self.per_sample(part, labels) * weights).sum() for part in parts]
+        if self.smoothing is None:
+            return (self.per_sample(logits, labels) * weights).sum(), weights.sum()
+        parts = zip(logits, self.smoothing, strict=True)
+        losses = [(self._smoothed(part.squeeze(1), labels, share) * weights).sum() for part, share in parts]
         return sum(losses[1:], losses[0]) / len(losses), weights.sum()
+
+    def _smoothed(self, logits: Tensor, labels: Tensor, share: float) -> Tensor:
+        """The loss per sample where a share of each label is spread evenly over all classes (Szegedy et al. 2016)."""
+        loss = self.per_sample(logits, labels)
+        if share == 0.0:
+            return loss
+        num_classes = len(self.class_weights)
+        spread = [self.per_sample(logits, torch.full_like(labels, one)) for one in range(num_classes)]
+        return (1.0 - share) * loss + share * torch.stack(spread).mean(0)
 
     def total_weight(self, labels: NDArray[np.integer[Any]]) -> float:
         """The sum of weights of samples with these labels."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tenor.embedding.exchange import read_file
 from tenor.embedding.subwords import compose, rows_of
-from tenor.embedding.vectors import Vectors, load_vectors
-from tenor.errors import UsageError
+from tenor.embedding.vectors import CONFIG, CONFIG_BYTES, Vectors, load_vectors
+from tenor.errors import RunError, UsageError
+from tenor.store.trusted import read_json
 from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
 
 FOLDER = "vectors"  # in the run folder: those that were learned from the data
@@ -27,6 +28,13 @@ def start_vectors(settings: TrainSettings, run: Path | None) -> Path | None:
     if run is None:
         raise UsageError("--embeddings auto needs a run folder", remedy="give the path of word vectors, or none")
     return run / FOLDER
+
+
+def learning_seconds(folder: Path) -> float:
+    """How long it took to learn the vectors in a folder; 0 if the folder does not say."""
+    result = read_json(folder / CONFIG, CONFIG_BYTES, RunError).get("result")
+    seconds = result.get("seconds") if isinstance(result, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) and seconds >= 0 else 0.0
 
 
 @dataclass(frozen=True)

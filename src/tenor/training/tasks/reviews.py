@@ -12,7 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from tenor.errors import TrainingError
+from tenor.errors import TrainingError, UsageError
+from tenor.evaluation.decision import choose_threshold
+from tenor.evaluation.goal import Goal
 from tenor.evaluation.metrics import Metrics, measure
 from tenor.evaluation.scores import Scores
 from tenor.groups import Group
@@ -27,15 +29,17 @@ from tenor.store.reader import Split, open_split
 from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import Adagrad, RuleOfPart
 from tenor.training.optim.precision import check_precision
-from tenor.training.settings import TrainSettings
+from tenor.training.settings import OWN_VECTORS, TrainSettings
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
-from tenor.training.tasks.pretrained import read_vectors, start_vectors
+from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
+from tenor.training.tasks.rehearsal import load_combination
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches
 
 EVALUATION_BATCH = 256
 READ_ROWS = 8192  # rows whose words are counted together
 WIDE_START = 0.064  # of the root of Adagrad's sums; a gradient has about 1/(parts × batch size) times this from one row
+VECTOR_SIZE = 0.2  # to which pretrained vectors are scaled: the root of the mean square of their numbers
 FEWEST_BITS, MOST_BITS = 16, 24  # of a table of n-grams whose size follows from the data
 CARD_USE = """The figures hold
 for reviews like those in the data. Measure again for other products, times, lengths or languages.
@@ -81,12 +85,17 @@ class Reviews(Task):
             held = dict(zip(self.manifest.classes, counts, strict=True))
             what = f"all training rows have the same class ({held})" if sum(counts) else "no training row has a label"
             raise TrainingError(what, where=data, remedy="prepare data that has rows of at least two classes")
+        if settings.optimise and len(counts) > 2:
+            remedy = "omit it; --class-weights auto makes rare classes count more"
+            raise UsageError(f"--optimise {settings.optimise} needs two classes, not {len(counts)}", remedy=remedy)
         self.splits = {name: open_split(data, name, verify=False) for name in SPLITS}
         self.missing: _Missing | None = None  # words without a pretrained vector
         objective = make_objective(settings.loss, len(counts), parse_weights(settings.class_weights, counts))
-        self.objective = replace(objective, has_parts=True)
         self.spec = _make_spec(self.manifest, settings)
-        self.train = self.splits["train"]
+        smoothing = ((0.0,) if self.spec.wide else ()) + ((settings.label_smoothing,) if self.spec.deep else ())
+        self.objective = replace(objective, smoothing=smoothing)
+        self.train = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
+        self.run = run
         self.batches = ReviewBatches(self.train, self.spec, settings, self.objective)
         self.order = self.batches.order
 
@@ -100,6 +109,9 @@ class Reviews(Task):
     def make_model(self) -> ReviewClassifier:
         model = ReviewClassifier(self.spec)
         model.combination.start()
+        if self.settings.all_rows:
+            assert self.run is not None
+            load_combination(model.combination, self.run)
         if model.wide is not None:
             model.wide.start(self.batches.importance)
         if model.deep is not None:
@@ -121,13 +133,24 @@ class Reviews(Task):
         found = read_vectors(path, words, model.spec.embedding_dim)
         table = model.embedding.weight
         with torch.no_grad():
-            table[found.places + FIRST_WORD] = torch.from_numpy(found.vectors).to(table.dtype)
+            size = float(np.sqrt(np.square(found.vectors, dtype=np.float64).mean()))
+            vectors = found.vectors * np.float32(VECTOR_SIZE / size if size else 1.0)
+            table[found.places + FIRST_WORD] = torch.from_numpy(vectors).to(table.dtype)
         self.missing = _Missing.count(self.train, found.places, len(words))
+
+    @property
+    def seconds_before(self) -> float:
+        """Those of the word vectors, if they are this run's own."""
+        is_own = self.vectors is not None and self.settings.embeddings == OWN_VECTORS
+        return learning_seconds(self.vectors) if is_own and self.vectors is not None else 0.0
 
     @property
     def known(self) -> dict[str, float]:
         missing = self.missing
-        return {} if missing is None else {"missing_words": missing.words, "missing_tokens": missing.token_share}
+        if missing is None:
+            return {}
+        seconds = {"vector_seconds": self.seconds_before} if self.seconds_before else {}
+        return {"missing_words": missing.words, "missing_tokens": missing.token_share, **seconds}
 
     @property
     def notes(self) -> list[str]:
@@ -145,27 +168,36 @@ class Reviews(Task):
         return self.batches.load(epoch, k, own)
 
     def validate(self, model: nn.Module, group: Group) -> Metrics | None:
-        """Fit the combination of the model's parts before measuring it."""
+        """Fit the combination of the model's parts before measuring it. With all rows, there are none to measure on."""
+        if self.settings.all_rows:
+            return None
         logits, labels = self._logits(model, "valid", group)
         if not len(labels):
             return None
         weights = np.asarray(self.objective.class_weights)[labels]
         assert isinstance(model, ReviewClassifier)
         model.combination.set(*fit_combination(logits.astype(np.float64), labels, weights))
+        if self.settings.optimise:
+            goal, chances = Goal.parse(self.settings.optimise), to_probabilities(model, logits)
+            model.combination.threshold.fill_(choose_threshold(goal, chances, labels))
         return self._measure(model, logits, labels)
 
     def measure(self, model: nn.Module, split: str, group: Group) -> Metrics | None:
+        if self.settings.all_rows:
+            return None
         logits, labels = self._logits(model, split, group)
         return self._measure(model, logits, labels) if len(labels) else None
 
     def score(self, model: nn.Module, split: str, group: Group) -> Scores | None:
+        if self.settings.all_rows:
+            return None
         logits, labels = self._logits(model, split, group)
         if not len(labels):
             return None
         batches = self._batches(split)
         places = np.argsort(np.concatenate([b for rank in range(group.size) for b in batches[rank :: group.size]]))
         assert isinstance(model, ReviewClassifier)
-        found = Scores()
+        found = Scores(float(model.combination.threshold))
         found.add(to_probabilities(model, logits)[places], labels[places])
         return found
 
@@ -187,7 +219,7 @@ class Reviews(Task):
 
     def _measure(self, model: nn.Module, logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Metrics:
         assert isinstance(model, ReviewClassifier)
-        total = Scores()
+        total = Scores(float(model.combination.threshold))
         total.add(to_probabilities(model, logits), labels)
         return measure(total, self.manifest.classes)
 
@@ -211,7 +243,7 @@ class Reviews(Task):
         return CardText(title, f"A classifier of reviews, trained with tenor.\n\n{facts}", CARD_USE)
 
     def close(self) -> None:
-        for part in self.splits.values():
+        for part in (self.train, *self.splits.values()):
             part.close()
 
 
@@ -228,6 +260,7 @@ def _make_spec(manifest: Manifest, settings: TrainSettings) -> ModelSpec:
         pooling=settings.pooling,
         dropout=settings.dropout,
         input_dropout=settings.input_dropout,
+        window=settings.window,
         length=settings.deep_length,
     )
     return ModelSpec(
