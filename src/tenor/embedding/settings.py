@@ -10,6 +10,7 @@ from tenor.settings import AUTO_WORKERS, Settings, parse_workers, setting, wrong
 MAX_DIM = 4096
 MAX_BUCKETS, MAX_CHARS = 1 << 27, 20
 MODEL, TEXT, OPTIMISATION, CHECKPOINTS = "Model", "Text", "Optimisation", "Checkpoints"  # headings of the help
+MACHINES = "Several machines"
 _AT_MOST = {
     "dim": MAX_DIM,
     "window": 100,
@@ -58,6 +59,13 @@ class EmbedSettings(Settings):
         AUTO_WORKERS, "Number of worker processes on this machine, or auto for one per core.", group=OPTIMISATION
     )
     seed: int = setting(0, "Seed of the first vectors, the windows and the noise words.", group=OPTIMISATION)
+    average_words: int = setting(
+        250_000,
+        "Words that each worker trains on until the machines average their vectors; rounded to whole blocks of words.",
+        group=MACHINES,
+    )
+    backend: str = setting("auto", "Communication between the machines.", ("auto", "gloo", "mpi"), group=MACHINES)
+    timeout: float = setting(1800.0, "Seconds without an answer after which a machine counts as lost.", group=MACHINES)
     checkpoint_seconds: float = setting(60.0, "Seconds between checkpoints.", group=CHECKPOINTS)
     resume: bool = setting(False, "Continue from the checkpoint in --out.", group=CHECKPOINTS)
 
@@ -72,6 +80,8 @@ class EmbedSettings(Settings):
             "min_count",
             "epochs",
             "lr",
+            "average_words",
+            "timeout",
             "checkpoint_seconds",
         ):
             if not 0 < getattr(self, name) < math.inf:
