@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import time
@@ -14,33 +13,15 @@ import numpy as np
 import pytest
 from helpers.command import run_tenor
 from helpers.processes import finish, python, running
+from helpers.topics import EMBED_OPTIONS as OPTIONS
+from helpers.topics import EMBED_SETTINGS, TOPICS
 
 import tenor
 from tenor.embedding.vectors import load_vectors
 from tenor.errors import RunError, UsageError
 
-TOPICS = {
-    "number": ["one", "two", "three", "four", "five", "six", "seven", "eight"],
-    "month": ["january", "march", "april", "june", "july", "august", "october", "december"],
-    "colour": ["red", "green", "blue", "white", "black", "yellow", "brown", "pink"],
-}
-FRAMES = {
-    "number": "there were {} apples in the basket today",
-    "month": "it happened in {} during the long festival",
-    "colour": "she painted the old door {} again yesterday",
-}
 pytestmark = pytest.mark.serial  # real processes and signals
-SMALL = {"dim": 16, "min_count": 2, "sample": 0.0, "epochs": 6, "lr": 0.05}
-OPTIONS = ("--dim", "16", "--min-count", "2", "--sample", "0", "--lr", "0.05")
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences in which the words of a topic stand in the same places."""
-    rng, file = random.Random(0), tmp_path_factory.mktemp("text") / "text.txt"
-    topics = [rng.choice(list(TOPICS)) for _ in range(24_000)]
-    file.write_text("\n".join(FRAMES[topic].format(rng.choice(TOPICS[topic])) for topic in topics))
-    return file
+SMALL = {**EMBED_SETTINGS, "epochs": 6}
 
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])

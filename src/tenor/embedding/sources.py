@@ -36,7 +36,7 @@ from tenor.store.verify import verify_data
 Numbers = npt.NDArray[np.int32]
 
 BLOCK_WORDS = 1 << 17  # words that a worker trains on between two looks at whether to stop
-READ_BYTES = 4 << 20  # of text that are tokenised together
+READ_BYTES = 1 << 20  # of text that are tokenised together
 MAX_WORD_BYTES = 1 << 20  # a longer stretch without white space is not text
 MAX_WORDS = 1 << 27  # distinct words
 LEFT_OUT = -2  # in place of a word that is not in the vocabulary

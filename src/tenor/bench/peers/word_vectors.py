@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _gensim(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
-    """The skip-gram of gensim. It reads lines from a file, because its workers wait for each other with any iterator."""
+    """The skip-gram of gensim. It reads lines from a file: its workers share an iterator less well."""
     from gensim.models import Word2Vec
 
     words = text.read_text("utf-8").split()

@@ -4,8 +4,8 @@ All rows learn skip-gram vectors from the same text with the same dimension, win
 fastText draw `NEGATIVE` noise words for each pair; Tenor draws its default number for each window, shared by its pairs.
 Every repeat has another seed. Words are counted before frequent ones are left out. gensim reads its text from a file,
 which is its fastest way. `wordsim` is the Spearman correlation with WordSim-353, `analogies` the share of right answers
-to questions-words; both files come with gensim. `memory_mb` is the largest process of a row, and `speed_up` compares
-with one worker of the same program.
+to questions-words; both files come with gensim. `memory_mb` is the most memory that all processes of a row had
+together, and `speed_up` compares with one worker of the same program.
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ import importlib.resources
 import importlib.util
 import itertools
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.peers.watched import run_watched
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.questions import score_file
 from tenor.embedding.vectors import load_vectors
-from tenor.errors import MissingExtra, UsageError, WorkerError
+from tenor.errors import MissingExtra, UsageError
 from tenor.progress import Progress
 
 OPTIONS = ("workers", "rows", "data", "epochs")
@@ -80,34 +78,12 @@ def _run_with_next_seed(name: str, workers: int, text: Path, epochs: int) -> Cal
 
 def _tenor(text: Path, out: Path, asked: Mapping[str, Any]) -> dict[str, float]:
     options = [part for name, value in asked.items() for part in (f"--{name}", str(value))]
-    told = _told(["tenor", "embed", str(text), "--out", str(out), "--json", *options])
-    return {name: told[name] for name in ("words_per_s", "loss", "memory_mb")}
+    told = run_watched("tenor", "embed", str(text), "--out", str(out), "--json", *options)
+    return {name: told[name] for name in ("words_per_s", "loss", "memory_mb") if name in told}
 
 
 def _peer(name: str, text: Path, out: Path, asked: Mapping[str, Any]) -> dict[str, float]:
-    return _told(["tenor.bench.peers.word_vectors", name, str(text), str(out), json.dumps(asked)])
-
-
-def _told(words: list[str]) -> dict[str, float]:
-    """Run a Python module; return the JSON object that it prints, and the memory of its largest process."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
-        command = [sys.executable, "-m", *words]
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=errors)
-        try:
-            _, status, usage = os.wait4(process.pid, 0)  # the resources of the process and of those that it started
-            process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        said.seek(0)
-        errors.seek(0)
-        if process.returncode:
-            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise WorkerError(f"{words[0]} failed: {lines[-1] if lines else process.returncode}", remedy="check --data")
-        told: dict[str, float] = json.loads(said.read().splitlines()[-1])
-        return {**told, "memory_mb": usage.ru_maxrss / 1024}
+    return run_watched("tenor.bench.peers.word_vectors", name, str(text), str(out), json.dumps(asked))
 
 
 def scores(vectors: Path) -> dict[str, float]:
