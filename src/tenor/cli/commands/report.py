@@ -18,7 +18,12 @@ MAX_BYTES = 64 << 20  # of a benchmark result
 @command(example="tenor report RUN --out report.html")
 def report(
     console: Console,
-    run: Annotated[Path, typer.Argument(help="Run folder made by `tenor train`.", metavar="RUN")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help="Run folder made by `tenor train`, or word vectors made by `tenor embed`.", metavar="RUN-or-VECTORS"
+        ),
+    ],
     out: Annotated[Path | None, typer.Option("--out", help="HTML file to write. Default: RUN/report.html.")] = None,
     bench: Annotated[
         Path | None,
@@ -26,10 +31,29 @@ def report(
             "--bench", help="Result of `tenor bench scaling --out`. The page then shows the speed-up by workers."
         ),
     ] = None,
+    colour_by: Annotated[
+        Path | None,
+        typer.Option("--run", help="With word vectors: run folder whose classifier colours the words by sentiment."),
+    ] = None,
 ) -> None:
-    """Write a report of a run as one HTML file: learning curves, confusion matrix, scaling, settings."""
-    from tenor.reports.run_report import write_report
+    """Write a report of a run or of word vectors as one HTML file.
 
+    A run gets its learning curves, confusion matrix, scaling and settings. Word vectors get a map of the commonest
+    words.
+    """
+    from tenor.reports.run_report import write_report
+    from tenor.reports.word_map import holds_vectors, write_word_map
+
+    if holds_vectors(run):
+        if bench is not None:
+            raise UsageError("--bench has no effect on word vectors", remedy="omit --bench")
+        written = write_word_map(run, out or run / "report.html", colour_by)
+        values = {"vectors": str(run), "report": str(written), "bytes": written.stat().st_size}
+        console.result(values, str(written))
+        return
+    if colour_by is not None:
+        remedy = "give a folder made by `tenor embed`, or omit --run"
+        raise UsageError("--run needs word vectors", where=run, remedy=remedy)
     written = write_report(run, out or run / "report.html", _rows(bench) if bench else ())
     console.result({"run": str(run), "report": str(written), "bytes": written.stat().st_size}, str(written))
 
