@@ -53,8 +53,8 @@ class EmbedSettings(Settings):
     sample: float = setting(1e-4, "Words above this share of the text are left out at random; 0 keeps all.", group=TEXT)
     min_count: int = setting(5, "Ignore words that occur less often than this.", group=TEXT)
     max_words: int = setting(0, "Keep only this many of the most frequent words; 0 keeps all.", group=TEXT)
-    epochs: int = setting(3, "Passes over the text.", group=OPTIMISATION)
-    lr: float = setting(0.025, "Learning rate at the start; it falls linearly to almost 0.", group=OPTIMISATION)
+    epochs: int = setting(5, "Passes over the text.", group=OPTIMISATION)
+    lr: float = setting(0.05, "Learning rate at the start; it falls linearly to almost 0.", group=OPTIMISATION)
     workers: int | str = setting(
         AUTO_WORKERS, "Number of worker processes on this machine, or auto for one per core.", group=OPTIMISATION
     )
