@@ -22,8 +22,8 @@ def run_watched(module: str, *words: str) -> dict[str, Any]:
     """Run a Python module that prints a JSON object.
 
     Returns:
-        The object and, on Linux, `memory_mb`: the most memory that all processes of the program had together. Memory
-        that processes share counts once.
+        The object and, on Linux, `memory_mb`: the most memory that all processes of the program had together at two
+        looks in a row. Memory that processes share counts once.
 
     Raises:
         WorkerError: The program failed.
@@ -32,10 +32,11 @@ def run_watched(module: str, *words: str) -> dict[str, Any]:
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
         command = [sys.executable, "-m", module, *words]
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=errors)
-        most = 0
+        most, before = 0, 0
         try:
             while process.poll() is None:
-                most = max(most, memory_of(process.pid))
+                now = memory_of(process.pid)
+                most, before = max(most, min(before, now)), now  # while a process is started, it may count twice
                 time.sleep(LOOK_SECONDS)
         finally:
             process.kill()
