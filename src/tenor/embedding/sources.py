@@ -35,7 +35,7 @@ from tenor.store.verify import verify_data
 
 Numbers = npt.NDArray[np.int32]
 
-BLOCK_WORDS = 1 << 17  # words that a worker trains on between two looks at whether to stop
+BLOCK_WORDS = 1 << 16  # words that a worker trains on between two looks at whether to stop
 READ_BYTES = 1 << 20  # of text that are tokenised together
 MAX_WORD_BYTES = 1 << 20  # a longer stretch without white space is not text
 MAX_WORDS = 1 << 27  # distinct words

@@ -14,7 +14,7 @@ from tenor.embedding.workers.team import WorkerTeam
 from tenor.errors import Stopped
 from tenor.progress import Progress
 
-LOOK_SECONDS = 0.1  # between two looks at the workers
+LOOK_SECONDS = 0.02  # between two looks at the workers
 LOOK_SECONDS_TOGETHER = 0.005  # the same if other machines wait for the end of a round
 
 
@@ -62,7 +62,7 @@ class Supervisor:
         try:
             with self.team:
                 while self.team.is_running() and not self.team.is_ready():
-                    time.sleep(LOOK_SECONDS / 10)
+                    time.sleep(LOOK_SECONDS)
                 self.machines.meet()
                 self._began = self._saved_at = time.monotonic()  # starting processes and compiling are not training
                 self._shown: float = self.done.blocks
