@@ -12,8 +12,6 @@ import tenor
 TEXT = os.environ.get("TENOR_TEXT8", "")
 NUMBERS = {"zero", "one", "two", "three", "four", "five", "seven", "eight", "nine", "ten", "eleven", "twelve"}
 MONTHS = set("february march april may june july august september october november december".split())  # noqa: SIM905
-    ["february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-)
 
 
 @pytest.mark.soak
