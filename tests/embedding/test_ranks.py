@@ -135,3 +135,18 @@ def test_a_lost_rank_ends_the_others(text: Path, tmp_path: Path) -> None:
         _, said = first.communicate(timeout=60)
     assert first.returncode == 1, said
     assert any(words in said for words in (b"lost contact with the other workers", b"worker 1 is gone")), said
+
+
+@needs_mpi
+@pytest.mark.soak
+def test_a_killed_worker_of_one_rank_ends_mpirun(text: Path, tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    command = embed(text, tmp_path / "out", "--checkpoint-seconds", "0.01", epochs=1000)
+    with running(mpirun(2, *command), **MPI_VARIABLES) as process:
+        wait_for_checkpoint(tmp_path / "out", process)
+        family = psutil.Process(process.pid).children(recursive=True)
+        workers = [one for one in family if "tenor.embedding.workers.worker" in one.cmdline()]
+        assert len(workers) == 2
+        workers[1].kill()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and b"worker 0 was killed by SIGKILL; continue with --resume" in said

@@ -26,7 +26,7 @@ from tenor.embedding.workers.supervisor import Plan, Supervisor
 from tenor.embedding.workers.tables import Tables
 from tenor.embedding.workers.team import Work, WorkerTeam
 from tenor.environment import usable_cores
-from tenor.errors import Stopped, UsageError, WorkerError
+from tenor.errors import Stopped, TenorError, UsageError, WorkerError
 from tenor.groups import choose_backend, join
 from tenor.progress import SILENT, Progress
 from tenor.store.lock import NAME as LOCK
@@ -131,8 +131,11 @@ def _joined(world: World, work: Work, backend: str) -> Iterator[Machines]:
         group = join(world, backend, settings.timeout)
         try:
             yield Machines(group, tables)
-        except Stopped:
+        except Stopped:  # all machines stop together
             group.close()
+            raise
+        except TenorError as error:
+            group.abandon(error.exit_code)
             raise
         group.close()
 
