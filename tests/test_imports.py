@@ -46,12 +46,14 @@ ROOMS = {
         "synthetic",
     ),
     "preparation": ("settings", "rules", "tokeniser", "job"),
-    "evaluation": ("scores", "metrics", "labelled", "survey", "label_check", "sections"),
+    "evaluation": ("calibration", "paired", "scores", "metrics", "labelled", "survey", "label_check", "sections"),
     "training": (
         "traits",
+        "profiling",
         "batch",
         "balancing",
         "settings",
+        "recipe",
         "job",
         "tallies",
         "loader",
@@ -65,7 +67,20 @@ ROOMS = {
         "assemble",
         "launching",
     ),
-    "bench": ("registry", "settings", "measuring", "step_rates", "demo_reviews", "peers", "scenarios"),
+    "reports": (
+        "values",
+        "settings",
+        "drawing",
+        "runs",
+        "result_file",
+        "vectors_data",
+        "plots",
+        "page",
+        "registry",
+        "sections",
+        "report",
+    ),
+    "bench": ("registry", "settings", "measuring", "models", "step_rates", "demo_reviews", "peers", "scenarios"),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 INNER_FILES = [file for room in ROOMS for file in FILES if PACKAGE / room in file.parents]

@@ -37,7 +37,7 @@ def test_contenders_take_turns_and_warm_ups_do_not_count() -> None:
 def test_every_result_has_the_same_json_form() -> None:
     result = measure("fake", [Contender("only", lambda: {"seconds": 2.0})], repeats=1, warmups=0).as_dict()
     assert json.loads(json.dumps(result)) == result
-    assert list(result) == ["scenario", "environment", "rows", "notes"]
+    assert list(result) == ["format", "scenario", "environment", "rows", "notes"]
     assert {"date", "machine", "versions"} <= set(result["environment"])
     flat = {"min": 2.0, "q1": 2.0, "q3": 2.0, "max": 2.0, "values": [2.0]}
     assert result["rows"] == [{"name": "only", "seconds": 2.0, "repeats": 1, "spread": {"seconds": flat}}]

@@ -1,8 +1,8 @@
 """Measures contenders in turns, so that a slow phase of the machine affects all of them equally.
 
 The result of every scenario has the same JSON form:
-{"scenario": …, "environment": {…}, "rows": [{"name": …, facts…, figures… (medians), "repeats": n, "spread": {…}}],
-"notes": [sentences for the reader, …]}. A row may also hold a "curve" with one value per epoch.
+{"format": 1, "scenario": …, "environment": {…}, "rows": [{"name": …, facts…, figures… (medians), "repeats": n,
+"spread": {…}}], "notes": [sentences for the reader, …]}. A row may also hold a "curve" with one value per epoch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 from tenor import environment
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
+
+FORMAT = 1  # of result files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Result:
     notes: list[str] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return {"format": FORMAT, **dataclasses.asdict(self)}
 
 
 def measure(

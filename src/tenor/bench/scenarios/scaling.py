@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.models import LSTM
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.synthetic.generate import generate
 from tenor.corpus.synthetic.settings import GenerateSettings
@@ -26,7 +27,7 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     raw, data = folder / "reviews.jsonl", folder / "data"
     generate(raw, GenerateSettings(rows=20_000))
     prepare([raw], data)
-    return compare_workers(data, TrainSettings(), settings, progress)
+    return compare_workers(data, LSTM, settings, progress)
 
 
 def compare_workers(

@@ -34,6 +34,7 @@ def bench(
 
     The scenarios are:
     """
+    import tenor
     from tenor.bench import measuring as core
     from tenor.bench import scenarios
 
@@ -43,10 +44,8 @@ def bench(
         check_target(out)
     result = scenarios.bench(scenario, settings, console.progress())
     if out is not None:
-        from tenor.reports.bench_report import write_bench_page  # loads matplotlib
-
         write_bytes(out, (strict_json(result.as_dict(), indent=1) + "\n").encode())
-        write_bench_page(result, out.with_suffix(".html"))
+        tenor.report(out, out.with_suffix(".html"))
     machine = result.environment["machine"]
     where = f"{machine['processor']}, {machine['cores']} cores, {result.environment['date']}"
     console.result(result.as_dict(), "\n".join([table(*core.table(result)), "", *result.notes, where]))

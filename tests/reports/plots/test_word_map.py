@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.command import run_tenor
+from helpers.runs import write_run
 
+import tenor
 from tenor.embedding.vectors import Vectors, save_vectors
 from tenor.errors import RunError, UsageError
 from tenor.prediction.model import Prediction
-from tenor.reports.word_map import draw_map, holds_vectors, word_sentiments, write_word_map
+from tenor.reports.plots.word_map import draw_map
+from tenor.reports.vectors_data import holds_vectors, word_sentiments
 
 WORDS = ("good", "great", "bad", "awful", "film", "a<b", "$x$")
 SETTINGS = {"model": "skipgram", "window": 5, "negative": 15, "epochs": 3, "seed": 0}
@@ -85,8 +90,25 @@ def test_the_command_knows_vectors_from_runs(folder: Path, tmp_path: Path) -> No
     page = (folder / "report.html").read_text()
     assert result["report"] == str(folder / "report.html") and "Map of the 7 commonest words" in page
     assert "a&lt;b" in page and "<b" not in page.replace("<body", "") and "0.25" in page
-    assert "--bench has no effect" in run_tenor("report", str(folder), "--bench", "x.json").failed(2)
-    assert "config.json" in run_tenor("report", str(folder), "--run", str(tmp_path)).failed(1)
+    assert "config.json" in run_tenor("report", str(folder), str(tmp_path)).failed(1)
+
+
+def test_the_classifier_of_the_first_run_colours_the_words(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = write_run(tmp_path / "first"), write_run(tmp_path / "second")
+    opinions = {first: OPINIONS, second: None}
+    monkeypatch.setattr("tenor.prediction.model.load", lambda run: opinions[run])
+    page = tenor.report([folder, first, second], tmp_path / "page.html").read_text()
+    assert "most negative: awful, bad; most positive: great, good." in page
+    assert "2 runs and 1 word map" in page and "Map of the 7 commonest words" in page
+
+
+def test_the_data_of_a_map_has_every_word_with_its_sentiment() -> None:
+    lines = list(csv.DictReader(io.StringIO(draw_map(some(), word_sentiments(OPINIONS, WORDS)).csv)))
+    assert [line["word"] for line in lines] == list(WORDS)
+    assert [line["sentiment"] for line in lines][5:] == ["", ""]
+    assert [float(line["sentiment"]) for line in lines[:5]] == pytest.approx([0.8, 1.0, -0.6, -1.0, 0.0], abs=1e-6)
 
 
 def test_damaged_and_tiny_vectors_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -94,9 +116,9 @@ def test_damaged_and_tiny_vectors_are_refused(folder: Path, tmp_path: Path) -> N
     file = folder / "vectors.safetensors"
     file.write_bytes(file.read_bytes()[:-1] + b"\xff")
     with pytest.raises(RunError, match=r"hash|not finite"):
-        write_word_map(folder, tmp_path / "map.html")
+        tenor.report(folder, tmp_path / "map.html")
     (tmp_path / "tiny").mkdir()
     save_vectors(tmp_path / "tiny", some(WORDS[:3]), SETTINGS, {"words": 3, "loss": 0.25})
     with pytest.raises(UsageError, match="has only 3 words, too few for a map"):
-        write_word_map(tmp_path / "tiny", tmp_path / "map.html")
+        tenor.report(tmp_path / "tiny", tmp_path / "map.html")
     assert not (tmp_path / "map.html").exists()
