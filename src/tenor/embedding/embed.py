@@ -85,11 +85,15 @@ def embed(
 
     >>> tenor.embed("text8", "vectors", tenor.EmbedSettings(dim=50))  # doctest: +SKIP
     """
-    settings, folder, world = settings or EmbedSettings(), Path(out), detect()
+    return embed_as(detect(), Path(source), Path(out), settings or EmbedSettings(), progress)
+
+
+def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, progress: Progress) -> EmbedResult:
+    """Train word vectors as one rank of a world; `World()` trains alone, whatever the launcher has started."""
     backend = choose_backend(settings.backend, world, torch.device("cpu"))
     progress = progress if world.is_first else SILENT
     with _claimed(folder, settings.resume) if world.is_first else contextlib.nullcontext():
-        words, blocks = read_words(Path(source), settings.min_count, settings.max_words, progress)
+        words, blocks = read_words(source, settings.min_count, settings.max_words, progress)
         with contextlib.closing(blocks):
             work = Work(words, blocks, _rows(words, settings), settings)
             with _joined(world, work, backend) as machines:

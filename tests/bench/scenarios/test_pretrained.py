@@ -25,8 +25,8 @@ def test_learned_vectors_are_compared_with_random_ones(monkeypatch: pytest.Monke
 
     def fake_train(data: Path, out: Path, settings: tenor.TrainSettings) -> Any:
         trained.append(settings)
-        assert settings.embeddings is None or learned[settings.embeddings] == settings.seed
-        gain = 0.04 if settings.embeddings else 0.0
+        assert settings.embeddings == "none" or learned[settings.embeddings] == settings.seed
+        gain = 0.04 if settings.embeddings != "none" else 0.0
         accuracy = (0.7 if settings.model == "deep" else 0.8) + gain + 0.01 * settings.seed
         return SimpleNamespace(values={"valid": {"accuracy": accuracy, "auc": 0.9}})
 
@@ -40,7 +40,7 @@ def test_learned_vectors_are_compared_with_random_ones(monkeypatch: pytest.Monke
     )
     assert result.rows[0]["mean_accuracy"] == pytest.approx(0.71)
     assert len(trained) == 12 and {settings.epochs for settings in trained} == {2}
-    kinds = {(settings.model, settings.embeddings is None, settings.seed) for settings in trained}
+    kinds = {(settings.model, settings.embeddings == "none", settings.seed) for settings in trained}
     assert kinds == {(m, r, s) for m in ("deep", tenor.TrainSettings().model) for r in (True, False) for s in range(3)}
 
 

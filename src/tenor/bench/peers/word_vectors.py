@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 SENTENCE = 1000  # words of a line that gensim is given
+_NO_NGRAMS = 1000  # characters: no word is as long, so none has n-grams
 
 
 def main() -> None:
@@ -43,7 +44,10 @@ def _gensim(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int
 
 
 def _fasttext(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
-    """The skip-gram of fastText without subwords. Its time includes counting the words, which it does not report."""
+    """The skip-gram of fastText without subwords. Its time includes counting the words, which it does not report.
+
+    Its memory includes the rows of n-grams, which it takes although no word has n-grams.
+    """
     import fasttext
 
     began = time.perf_counter()
@@ -57,8 +61,8 @@ def _fasttext(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, i
         epoch=settings["epochs"],
         thread=settings["workers"],
         lr=settings["lr"],
-        minn=0,
-        maxn=0,
+        minn=_NO_NGRAMS,  # with 0, which also means none, the wheel stops with "Encountered NaN" on many runs
+        maxn=_NO_NGRAMS,
         minCount=5,
         verbose=0,
     )

@@ -2,7 +2,7 @@
 
 2,000 of the demo reviews keep their label for training and twice as many for validation; the others lose it. Word
 vectors learn from all reviews but those for validation and test. The deep part alone and the default model then train
-for the same epochs, from random vectors and from the learned ones. Seeds are paired: the n-th repeat of every row has
+for the same epochs, from random vectors (`--embeddings none`) and from the learned ones. Seeds are paired: the n-th repeat of every row has
 the same seed, also for its word vectors. `points` is the difference between the mean validation accuracy of a row and
 of the same model with random vectors.
 """
@@ -28,14 +28,18 @@ from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress
 from tenor.training.launching.launch import train
-from tenor.training.settings import TrainSettings
+from tenor.training.settings import NO_VECTORS, TrainSettings
 
 OPTIONS = ("epochs", "rows")
 LABELLED = 2000  # reviews to train on
 PREPARE = PrepareSettings(
     negative="0", positive="1", vocab_size=20_000, valid_share=0.6, test_share=0.1, unlabelled=True
 )
-MODELS = {"deep": TrainSettings(model="deep"), "default": TrainSettings()}
+DIM = 100  # numbers of a word vector
+MODELS = {
+    "deep": TrainSettings(model="deep", embedding_dim=DIM, embeddings=NO_VECTORS),
+    "default": TrainSettings(embedding_dim=DIM, embeddings=NO_VECTORS),
+}
 RANDOM, LEARNED = "random", "learned"
 FACTS = ("model", "start")
 
@@ -87,7 +91,7 @@ def _run_with_next_seed(data: Path, model: str, start: str, epochs: int) -> Call
             chosen = replace(MODELS[model], epochs=epochs, seed=next(seeds), test=False)
             if start == LEARNED:
                 vectors = Path(scratch) / "vectors"
-                embed(data, vectors, EmbedSettings(dim=chosen.embedding_dim, seed=chosen.seed))
+                embed(data, vectors, EmbedSettings(dim=DIM, seed=chosen.seed))
                 chosen = replace(chosen, embeddings=str(vectors))
             valid: dict[str, Any] = train(data, Path(scratch) / "run", chosen).values["valid"]
             return {f"valid_{name}": float(valid[name]) for name in ("accuracy", "auc")}
