@@ -2,9 +2,9 @@
 
 2,000 of the demo reviews keep their label for training and twice as many for validation; the others lose it. Word
 vectors learn from all reviews but those for validation and test. The deep part alone and the default model then train
-for the same epochs, from random vectors (`--embeddings none`) and from the learned ones. Seeds are paired: the n-th repeat of every row has
-the same seed, also for its word vectors. `points` is the difference between the mean validation accuracy of a row and
-of the same model with random vectors.
+for the same epochs, from random vectors (`--embeddings none`) and from the learned ones. Seeds are paired: the n-th
+repeat of every row has the same seed, also for its word vectors. `points` is the difference between the mean validation
+accuracy of a row and of the same model with random vectors.
 """
 
 from __future__ import annotations
