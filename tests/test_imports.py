@@ -84,6 +84,7 @@ ROOMS = {
         "drawing",
         "runs",
         "result_file",
+        "vectors_data",
         "plots",
         "page",
         "registry",

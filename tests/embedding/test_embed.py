@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import time
@@ -13,34 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.command import run_tenor
-from helpers.processes import finish, python, running
+from helpers.processes import python, running
+from helpers.topics import EMBED_OPTIONS as OPTIONS
+from helpers.topics import EMBED_SETTINGS, TOPICS
 
 import tenor
 from tenor.embedding.vectors import load_vectors
-from tenor.errors import RunError, UsageError
+from tenor.errors import CorpusError, RunError, UsageError
 
-TOPICS = {
-    "number": ["one", "two", "three", "four", "five", "six", "seven", "eight"],
-    "month": ["january", "march", "april", "june", "july", "august", "october", "december"],
-    "colour": ["red", "green", "blue", "white", "black", "yellow", "brown", "pink"],
-}
-FRAMES = {
-    "number": "there were {} apples in the basket today",
-    "month": "it happened in {} during the long festival",
-    "colour": "she painted the old door {} again yesterday",
-}
 pytestmark = pytest.mark.serial  # real processes and signals
-SMALL = {"dim": 16, "min_count": 2, "sample": 0.0, "epochs": 6, "lr": 0.05}
-OPTIONS = ("--dim", "16", "--min-count", "2", "--sample", "0", "--lr", "0.05")
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sentences in which the words of a topic stand in the same places."""
-    rng, file = random.Random(0), tmp_path_factory.mktemp("text") / "text.txt"
-    topics = [rng.choice(list(TOPICS)) for _ in range(24_000)]
-    file.write_text("\n".join(FRAMES[topic].format(rng.choice(TOPICS[topic])) for topic in topics))
-    return file
+SMALL = {**EMBED_SETTINGS, "epochs": 6}
 
 
 @pytest.mark.parametrize("model", ["skipgram", "cbow"])
@@ -58,8 +39,11 @@ def vectors_of(folder: Path) -> np.ndarray:
 
 
 def test_one_worker_gives_the_same_vectors_again_and_another_seed_others(text: Path, tmp_path: Path) -> None:
+    """Words are counted before frequent ones are left out."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        tenor.embed(text, tmp_path / name, tenor.EmbedSettings(workers=1, seed=seed, **{**SMALL, "epochs": 1}))
+        settings = tenor.EmbedSettings(workers=1, seed=seed, **{**SMALL, "epochs": 1, "sample": 1e-3})
+        result = tenor.embed(text, tmp_path / name, settings).values
+        assert result["words_per_s"] * result["seconds"] == pytest.approx(24_000 * 8)
     assert vectors_of(tmp_path / "a").tobytes() == vectors_of(tmp_path / "b").tobytes()
     assert vectors_of(tmp_path / "a").tobytes() != vectors_of(tmp_path / "c").tobytes()
 
@@ -67,6 +51,14 @@ def test_one_worker_gives_the_same_vectors_again_and_another_seed_others(text: P
 def started(text: Path, out: Path, *options: str) -> list[str]:
     given = ("--out", str(out), "--json", "--checkpoint-seconds", "0.05", "--workers", "1", *OPTIONS, *options)
     return python("-m", "tenor", "embed", str(text), *given)
+
+
+@pytest.fixture(scope="module")
+def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[float, np.ndarray]:
+    """The loss and the vectors of a training that nothing disturbs."""
+    out = tmp_path_factory.mktemp("whole") / "vectors"
+    result = tenor.embed(text, out, tenor.EmbedSettings(**EMBED_SETTINGS, epochs=20, workers=1))
+    return result.values["loss"], vectors_of(out)
 
 
 def wait_for_checkpoint(out: Path, process: subprocess.Popen[bytes]) -> None:
@@ -77,24 +69,22 @@ def wait_for_checkpoint(out: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_stopped_training_continues(text: Path, tmp_path: Path, number: int) -> None:
+def test_a_stopped_training_continues(text: Path, tmp_path: Path, whole: tuple[float, np.ndarray], number: int) -> None:
     """After a signal that saves, one worker ends with the same bits: each block has its own random numbers. After
     kill -9 it continues from tables that were copied within a block, so the loss alone is the same."""
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    with running(started(text, whole, "--epochs", "30")) as process:
-        loss = finish(process)["loss"]
-    with running(started(text, out, "--epochs", "30")) as process:
+    out = tmp_path / "out"
+    with running(started(text, out, "--epochs", "20")) as process:
         wait_for_checkpoint(out, process)
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         assert process.returncode == (143 if number == signal.SIGTERM else -9)
         assert number == signal.SIGKILL or b"saved a checkpoint; --resume continues from it" in said
         assert not (out / "config.json").exists()
-    with running(started(text, out, "--epochs", "30", "--resume")) as process:
-        result = finish(process)
-    assert result["loss"] == pytest.approx(loss, rel=0.01)
+    resumed = tenor.EmbedSettings(**EMBED_SETTINGS, epochs=20, workers=1, resume=True)
+    result = tenor.embed(text, out, resumed)
+    assert result.values["loss"] == pytest.approx(whole[0], rel=0.01)
     if number == signal.SIGTERM:
-        assert vectors_of(out).tobytes() == vectors_of(whole).tobytes()
+        assert vectors_of(out).tobytes() == whole[1].tobytes()
     left = sorted(file.name for file in out.iterdir())
     assert left == ["README.md", "config.json", "vectors.safetensors", "vocab.json"]
 
@@ -166,11 +156,12 @@ def test_settings_that_make_no_sense_are_refused(setting: str, value: object) ->
         tenor.EmbedSettings(**{setting: value})
 
 
-def test_a_refused_text_leaves_nothing_behind(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("one")
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize("content", [b"", b"one", b"\x00\x01garbage", b"\xff\xfe", b"\x1f\x8b\x08broken", b"a b c"])
+def test_a_refused_text_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "text").write_bytes(content)
+    with pytest.raises((UsageError, CorpusError), match="text: "):
         tenor.embed(tmp_path / "text", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,43 @@ def test_many_words_in_binary_take_no_longer_than_their_bytes(tmp_path: Path) ->
     vectors = Vectors(tuple(f"w{n}" for n in range(20_000)), np.ones((20_000, 20), np.float32))
     write_file(tmp_path / "v", vectors, "word2vec-binary")
     assert read_file(tmp_path / "v").words == vectors.words
+
+
+def test_a_word_that_comes_twice_keeps_its_first_vector(tmp_path: Path) -> None:
+    (tmp_path / "v").write_text("3 2\na 1 2\na 3 4\nb 5 6\n")
+    found = read_file(tmp_path / "v")
+    assert found.words == ("a", "b") and found.matrix.tolist() == [[1, 2], [5, 6]]
+
+
+def test_only_some_words_are_kept_but_all_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "v").write_text("3 2\na 1 2\nb 3 4\nc 5 6\n")
+    found = read_file(tmp_path / "v", {"c", "a", "x"})
+    assert found.words == ("a", "c") and found.matrix.tolist() == [[1, 2], [5, 6]]
+    assert read_file(tmp_path / "v", set()).matrix.shape == (0, 2)
+    (tmp_path / "v").write_text("2 2\na 1 2\nb 3 nan\n")
+    with pytest.raises(UsageError, match="word 2 has numbers that are not finite"):
+        read_file(tmp_path / "v", {"a"})
+
+
+def test_the_memory_follows_the_size_of_the_file(tmp_path: Path) -> None:
+    """Not what the header promises, and not an object per number."""
+    num_words, dim = 20_000, 50
+    vectors = Vectors(tuple(f"w{n}" for n in range(num_words)), np.ones((num_words, dim), np.float32))
+    write_file(tmp_path / "v", vectors, "word2vec-binary")
+    header = f"{num_words} {dim}\n".encode()
+    lie = (tmp_path / "v").read_bytes().replace(header, f"{num_words * 2} {dim}\n".encode(), 1)
+    (tmp_path / "lie").write_bytes(lie)
+    tracemalloc.start()
+    try:
+        read_file(tmp_path / "v")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        with pytest.raises(UsageError, match="has 20,000 words, its header says 40,000"):
+            read_file(tmp_path / "lie")
+        _, most_of_lie = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert max(most, most_of_lie) < 2.5 * 4 * num_words * dim
 
 
 @pytest.mark.parametrize(

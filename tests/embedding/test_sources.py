@@ -155,6 +155,8 @@ def test_reviews_without_any_rating_are_enough(tmp_path: Path) -> None:
         (b"word word word word word word", UsageError, "has 1 words that occur at least 5 times"),
         (b"a b c d", UsageError, "has 0 words that occur at least 5 times"),
         (b"\x00\x01\x02 garbage", CorpusError, "zero bytes"),
+        (gzip.compress(b"packed\x00garbage"), CorpusError, "line 1: is not text: it holds zero bytes"),
+        (b"fine " * 300_000 + b"\x00", CorpusError, "zero bytes"),
         (b"fine fine\nbad \xff\xfe here", CorpusError, "line 2: invalid UTF-8"),
         (b"x" * 2_000_000, CorpusError, "line 1: a word of more than"),
         (b"\x1f\x8b\x08\x00broken", CorpusError, "damaged gz data"),
@@ -165,6 +167,13 @@ def test_what_is_not_text_is_refused(tmp_path: Path, content: bytes, error: type
     file.write_bytes(content)
     with pytest.raises(error, match=message):
         read_words(file, 5, 0)
+
+
+def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(CorpusError, match="is not an ordinary file"):
+            read_words(path, 5, 0)
 
 
 def test_a_folder_that_is_not_prepared_data_is_refused(tmp_path: Path) -> None:

@@ -82,6 +82,9 @@ class Seat:
     def close(self) -> None:
         pass
 
+    def abandon(self, exit_code: int) -> None:
+        pass
+
 
 class Done:
     def __init__(self, act: Callable[[], object] = lambda: None) -> None:

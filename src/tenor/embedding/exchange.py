@@ -107,8 +107,8 @@ def _read(file: BinaryIO, path: Path, size: int, only: Container[str] | None) ->
         if not 0 < dim <= MAX_DIM:
             raise UsageError("is not a file of word vectors", where=path, remedy="give word2vec or fastText vectors")
         rows = _text_rows(first, file, dim, path, 1)
-    found: dict[str, Floats] = {}
-    seen = 0
+    found: dict[str, None] = {}
+    numbers, seen = bytearray(), 0  # one piece of memory: an array per row would take twice as much
     for word, row in rows:
         seen += 1
         if seen > (count or MOST_WORDS):
@@ -116,12 +116,13 @@ def _read(file: BinaryIO, path: Path, size: int, only: Container[str] | None) ->
         if not np.isfinite(row).all():
             what = f"the vector of word {seen:,} has numbers that are not finite"
             raise UsageError(what, where=path, remedy="train or fetch the vectors again")
-        if only is None or word in only:
-            found.setdefault(word, row)  # some programs write a word twice
+        if word not in found and (only is None or word in only):  # some programs write a word twice
+            found[word] = None
+            numbers += row.tobytes()
     if seen < count:
         what = f"has {seen:,} words, its header says {count:,}"
         raise UsageError(what, where=path, remedy="fetch the file again")
-    return Vectors(tuple(found), np.stack(list(found.values())) if found else np.empty((0, dim), np.float32))
+    return Vectors(tuple(found), np.frombuffer(numbers, np.float32).reshape(-1, dim))
 
 
 def _is_text(start: bytes, dim: int) -> bool:

@@ -10,6 +10,7 @@ from tenor.settings import AUTO_WORKERS, Settings, parse_workers, setting, wrong
 MAX_DIM = 4096
 MAX_BUCKETS, MAX_CHARS = 1 << 27, 20
 MODEL, TEXT, OPTIMISATION, CHECKPOINTS = "Model", "Text", "Optimisation", "Checkpoints"  # headings of the help
+MACHINES = "Several machines"
 _AT_MOST = {
     "dim": MAX_DIM,
     "window": 100,
@@ -52,12 +53,19 @@ class EmbedSettings(Settings):
     sample: float = setting(1e-4, "Words above this share of the text are left out at random; 0 keeps all.", group=TEXT)
     min_count: int = setting(5, "Ignore words that occur less often than this.", group=TEXT)
     max_words: int = setting(0, "Keep only this many of the most frequent words; 0 keeps all.", group=TEXT)
-    epochs: int = setting(3, "Passes over the text.", group=OPTIMISATION)
-    lr: float = setting(0.025, "Learning rate at the start; it falls linearly to almost 0.", group=OPTIMISATION)
+    epochs: int = setting(5, "Passes over the text.", group=OPTIMISATION)
+    lr: float = setting(0.05, "Learning rate at the start; it falls linearly to almost 0.", group=OPTIMISATION)
     workers: int | str = setting(
         AUTO_WORKERS, "Number of worker processes on this machine, or auto for one per core.", group=OPTIMISATION
     )
     seed: int = setting(0, "Seed of the first vectors, the windows and the noise words.", group=OPTIMISATION)
+    average_words: int = setting(
+        250_000,
+        "Words that each worker trains on until the machines average their vectors; rounded to whole blocks of words.",
+        group=MACHINES,
+    )
+    backend: str = setting("auto", "Communication between the machines.", ("auto", "gloo", "mpi"), group=MACHINES)
+    timeout: float = setting(1800.0, "Seconds without an answer after which a machine counts as lost.", group=MACHINES)
     checkpoint_seconds: float = setting(60.0, "Seconds between checkpoints.", group=CHECKPOINTS)
     resume: bool = setting(False, "Continue from the checkpoint in --out.", group=CHECKPOINTS)
 
@@ -72,6 +80,8 @@ class EmbedSettings(Settings):
             "min_count",
             "epochs",
             "lr",
+            "average_words",
+            "timeout",
             "checkpoint_seconds",
         ):
             if not 0 < getattr(self, name) < math.inf:

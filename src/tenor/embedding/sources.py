@@ -35,8 +35,8 @@ from tenor.store.verify import verify_data
 
 Numbers = npt.NDArray[np.int32]
 
-BLOCK_WORDS = 1 << 17  # words that a worker trains on between two looks at whether to stop
-READ_BYTES = 4 << 20  # of text that are tokenised together
+BLOCK_WORDS = 1 << 16  # words that a worker trains on between two looks at whether to stop
+READ_BYTES = 1 << 20  # of text that are tokenised together
 MAX_WORD_BYTES = 1 << 20  # a longer stretch without white space is not text
 MAX_WORDS = 1 << 27  # distinct words
 LEFT_OUT = -2  # in place of a word that is not in the vocabulary
@@ -261,14 +261,17 @@ def _count_text(path: Path, min_count: int, max_words: int, progress: Progress) 
 
 def _texts(path: Path) -> Iterator[tuple[pa.Array, int]]:
     """The text in stretches that end between two words: one string per line, and the number of bytes."""
+    if path.exists() and not path.is_file():  # a pipe cannot be read twice, and a device may never end
+        raise CorpusError("is not an ordinary file", where=path, remedy="save the text in a file first")
     with open_raw(str(path)) as raw:
         start = raw.read(SNIFF)
-    if b"\0" in start and not compression_of(str(path), start):
-        raise CorpusError("is not text: it holds zero bytes", where=path, remedy="give plain text, or prepared data")
     kind = Kind("text", compression_of(str(path), start))
     line, held = 1, b""
     with open_unpacked(str(path), kind) as stream:
         while data := stream.read(READ_BYTES):
+            if b"\0" in data:
+                remedy = "give plain text, or prepared data"
+                raise CorpusError(f"line {line}: is not text: it holds zero bytes", where=path, remedy=remedy)
             data = held + data
             cut = max(data.rfind(b" "), data.rfind(b"\n"), data.rfind(b"\t")) + 1
             if cut == 0 and len(data) > MAX_WORD_BYTES:

@@ -18,7 +18,7 @@ import torch
 from tenor.embedding.settings import MAX_BUCKETS, MAX_CHARS, MAX_DIM
 from tenor.embedding.subwords import Shape, compose, rows_of
 from tenor.errors import RunError, UsageError
-from tenor.models.weights import pack_weights, read_weights
+from tenor.models.weights import read_weights, write_weights
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.store.atomic import write_bytes
 from tenor.store.strict import strict_json
@@ -112,7 +112,7 @@ def save_vectors(folder: Path, vectors: Vectors, settings: Mapping[str, Any], re
     if vectors.subwords is not None:
         table[NGRAMS] = torch.from_numpy(np.ascontiguousarray(vectors.subwords.table))
         subwords = asdict(vectors.subwords.shape)
-    write_bytes(folder / TABLE, pack_weights(table))
+    write_weights(folder / TABLE, table)
     vocabulary = Vocabulary(vectors.words)
     vocabulary.save(folder / WORDS)
     write_bytes(folder / CARD, _card(vectors, settings, result).encode())

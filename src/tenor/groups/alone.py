@@ -29,6 +29,9 @@ class Alone:
     def close(self) -> None:
         pass
 
+    def abandon(self, exit_code: int) -> None:
+        pass
+
 
 class _Done:
     def wait(self) -> None:

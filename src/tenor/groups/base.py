@@ -35,6 +35,9 @@ class Group(Protocol):
 
     def close(self) -> None: ...
 
+    def abandon(self, exit_code: int) -> None:
+        """Instead of `close`, after an error of this process alone: it will end without waiting for the others."""
+
 
 def gather_by_sums(group: Group, values: Tensor) -> Tensor:
     """Gather by sums alone: each rank fills its own row of a table of zeros."""

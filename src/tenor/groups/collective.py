@@ -66,6 +66,9 @@ class CollectiveGroup:
     def close(self) -> None:
         dist.destroy_process_group()
 
+    def abandon(self, exit_code: int) -> None:
+        """Nothing to do: the connections end with the process."""
+
 
 class _CollectiveMessage:
     def __init__(self, work: Pending | None) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import copy
+import os
+import sys
 from typing import Any
 
 from torch import Tensor
@@ -52,6 +55,16 @@ class MpiGroup:
 
     def close(self) -> None:
         self.communicator.Barrier()
+
+    def abandon(self, exit_code: int) -> None:
+        """MPI would wait for the other ranks at the end of the process, for ever. Without it, mpirun ends them."""
+        atexit.register(_end_now, exit_code)
+
+
+def _end_now(exit_code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
 
 
 class _Request:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import os
 import reprlib
@@ -24,12 +25,15 @@ from safetensors.torch import save
 from torch import Tensor
 
 from tenor.errors import RunError
+from tenor.store.atomic import writing
 from tenor.store.trusted import open_regular, parse_json
 
 HASH = "weights_sha256"  # a key of the file's metadata
 MOST_BYTES = 8 << 30
 _HEADER_BYTES = 4 << 20
+_PIECE_BYTES = 1 << 22
 _TYPES = {"F32": torch.float32, "F64": torch.float64}
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 _REMEDY = "copy the run folder again, or train again"
 
 
@@ -38,9 +42,13 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     total = hashlib.sha256()
     for name in sorted(weights):
         tensor = weights[name].detach().cpu().contiguous()
-        total.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode())
+        total.update(_title(name, tensor))
         total.update(_bytes(tensor))
     return total.hexdigest()
+
+
+def _title(name: str, tensor: Tensor) -> bytes:
+    return f"{name} {tuple(tensor.shape)} {tensor.dtype}\n".encode()
 
 
 def pack_weights(weights: Mapping[str, Tensor]) -> bytes:
@@ -48,6 +56,36 @@ def pack_weights(weights: Mapping[str, Tensor]) -> bytes:
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     data: bytes = save(whole, {HASH: weights_sha256(whole)})
     return data
+
+
+def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Write the file that `pack_weights` describes, piece by piece, so that no second copy of the weights is in memory.
+
+    Other processes may change the weights meanwhile: the hash is that of the bytes which are written.
+    """
+    entries, end = {}, 0
+    for name in sorted(weights):
+        begin, end = end, end + weights[name].nbytes
+        kind = _NAMES[weights[name].dtype]
+        entries[name] = {"dtype": kind, "shape": list(weights[name].shape), "data_offsets": [begin, end]}
+    total = hashlib.sha256()
+    with writing(path) as file:
+        file.write(_header(entries, "0" * 2 * total.digest_size))  # as long as the real one
+        for name in sorted(weights):
+            total.update(_title(name, weights[name]))
+            memory = _bytes(weights[name].detach())
+            for place in range(0, len(memory), _PIECE_BYTES):
+                piece = bytes(memory[place : place + _PIECE_BYTES])
+                total.update(piece)
+                file.write(piece)
+        file.seek(0)
+        file.write(_header(entries, total.hexdigest()))
+
+
+def _header(entries: Mapping[str, Any], sha256: str) -> bytes:
+    text = json.dumps({"__metadata__": {HASH: sha256}, **entries}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # numbers begin at a multiple of eight bytes
+    return len(text).to_bytes(8, "little") + text
 
 
 def are_finite(tensors: Mapping[str, Tensor]) -> bool:
@@ -68,10 +106,17 @@ def copy_saved(target: Tensor, tensors: Mapping[str, Tensor], name: str) -> None
     target.copy_(saved)
 
 
-def read_weights(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+def read_weights(
+    path: Path, shapes: Mapping[str, tuple[int, ...]], into: Mapping[str, Tensor] | None = None
+) -> dict[str, Tensor]:
     """Read the tensors of these names and shapes, all finite and all of one type, float32 or float64.
 
     Files of older versions have no hash; then it is not compared.
+
+    Args:
+        path: The file.
+        shapes: The shape of each tensor.
+        into: Contiguous float32 tensors to read into; None allocates new ones. They are undefined after an error.
 
     Raises:
         RunError: The file is not a regular file, or holds other tensors.
@@ -82,7 +127,13 @@ def read_weights(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str,
             header = _read_header(file, path)
             spans, dtype = _spans(header, shapes)
             _check_layout(spans, os.fstat(handle).st_size - file.tell())
-            weights = {name: _read(file, shapes[name], dtype, name) for name in sorted(spans, key=spans.__getitem__)}
+            if into is not None and dtype is not torch.float32:
+                raise ValueError("holds F64, not F32")
+            weights = (
+                dict(into) if into else {name: torch.empty(shapes[name], dtype=dtype, device="cpu") for name in shapes}
+            )
+            for name in sorted(spans, key=spans.__getitem__):
+                _read(file, weights[name], name)
         _check(weights, header.get("__metadata__", {}))
     except ValueError as error:
         raise RunError(str(error), where=path, remedy=_REMEDY) from None
@@ -141,13 +192,11 @@ def _check_layout(spans: Mapping[str, _Span], size: int) -> None:
         raise ValueError("is damaged: its tensors do not fill it")
 
 
-def _read(file: BinaryIO, shape: tuple[int, ...], dtype: torch.dtype, name: str) -> Tensor:
+def _read(file: BinaryIO, tensor: Tensor, name: str) -> None:
     """Read the next tensor directly into its own memory."""
-    tensor = torch.empty(shape, dtype=dtype, device="cpu")
     target = _bytes(tensor)
     if file.readinto(target) != len(target):  # type: ignore[attr-defined]
         raise ValueError(f"ends within {name}")
-    return tensor
 
 
 def _check(weights: Mapping[str, Tensor], metadata: Any) -> None:

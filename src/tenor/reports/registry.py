@@ -27,7 +27,7 @@ _MAIN = {
     "busy": ("reviews_per_s", "reviews per second"),
     "large-batch": ("valid_accuracy", "validation accuracy"),
     "train": ("samples_per_s", "samples per second"),
-    "embed": ("words_per_s", "words per second"),
+    "pretrained": ("valid_accuracy", "validation accuracy"),
 }
 
 
@@ -47,7 +47,15 @@ def draw_strategies(result: ResultData, settings: ReportSettings) -> Drawings:
     counts = sorted(found - {1.0})[:4] or [1.0]
     curves = [accuracy_curves(rows, count) for count in counts]
     over = convergence(rows) if len(counts) > 1 else []
-    return [*curves, *over, by_workers(rows), _cost(result, settings)]
+    skip_gram = {"valid_loss": "validation loss", "similarity": "correlation with word similarities"}
+    words = [medians(rows, key, unit) for key, unit in skip_gram.items()]
+    return [*curves, *over, by_workers(rows), *words, _cost(result, settings)]
+
+
+def draw_embed(result: ResultData, settings: ReportSettings) -> Drawings:
+    names = {"words_per_s": "words per second", "wordsim": "correlation with WordSim-353", "memory_mb": "megabytes"}
+    names |= {"analogies": "share of right analogies"}
+    return [medians(result.rows, key, unit) for key, unit in names.items()]
 
 
 def draw_prepare(result: ResultData, settings: ReportSettings) -> Drawings:
@@ -82,5 +90,6 @@ DRAWINGS: dict[str, Callable[[ResultData, ReportSettings], Drawings]] = {
     "scaling": draw_scaling,
     "strategies": draw_strategies,
     "prepare": draw_prepare,
+    "embed": draw_embed,
     "plan": draw_plan,
 }

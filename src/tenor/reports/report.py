@@ -1,4 +1,4 @@
-"""`tenor.report`: one self-contained HTML file about runs and results."""
+"""`tenor.report`: one self-contained HTML file about runs, results and word vectors."""
 
 from __future__ import annotations
 
@@ -14,25 +14,30 @@ from tenor.reports.runs.data import RunData, read_run
 from tenor.reports.sections.result import result_section
 from tenor.reports.sections.run import run_section
 from tenor.reports.sections.side_by_side import side_by_side
+from tenor.reports.sections.vectors import vectors_section
 from tenor.reports.settings import ReportSettings
 from tenor.reports.values import counted
+from tenor.reports.vectors_data import VectorsData, holds_vectors, read_vectors
 from tenor.store.atomic import check_target, write_bytes
 
 MOST_SOURCES = 40
 _FOOTER = "Written by Tenor. This page is self-contained: it loads nothing from the network."
 
+Source = RunData | ResultData | VectorsData
+
 
 def report(
     sources: str | Path | Sequence[str | Path], out: str | Path | None = None, settings: ReportSettings | None = None
 ) -> Path:
-    """Write one self-contained HTML file about runs and results.
+    """Write one self-contained HTML file about runs, results and word vectors.
 
     One run gets a page of its own; several runs are shown side by side. Each result of `tenor bench` or `tenor plan`
-    gets a section. Every plot can be saved as PNG and its data as CSV from the page.
+    gets a section. Word vectors get a map of their commonest words; if there are runs as well, the classifier of the
+    first one colours the words. Every plot can be saved as PNG and its data as CSV from the page.
 
     Args:
-        sources: Run folders, and result files in JSON.
-        out: The file to write. Default: `report.html` in the run folder, beside a result the same name with `.html`,
+        sources: Run folders, folders of word vectors, and result files in JSON.
+        out: The file to write. Default: `report.html` in the folder, beside a result the same name with `.html`,
             and `report.html` in the current folder for several sources.
         settings: The price of a worker, for plots against dollars.
 
@@ -40,8 +45,9 @@ def report(
         The path of the file.
 
     Raises:
-        RunError: A run cannot be read, or the file cannot be written.
-        UsageError: A result file is damaged or of another version, or `out` is not a path that can be written.
+        RunError: A run or word vectors cannot be read, or the file cannot be written.
+        UsageError: A result file is damaged or of another version, there are too few words for a map, or `out` is not a
+            path that can be written.
 
     >>> tenor.report(["run", "run-gru"], "compare.html")  # doctest: +SKIP
     PosixPath('compare.html')
@@ -51,16 +57,24 @@ def report(
     if not 1 <= len(paths) <= MOST_SOURCES:
         remedy = f"give 1 to {MOST_SOURCES} run folders or result files"
         raise UsageError(f"cannot report on {counted(len(paths), 'source')}", remedy=remedy)
-    read = [read_run(path) if path.is_dir() else read_source(path) for path in paths]
+    read = read_sources(paths)
     target = Path(out) if out is not None else default_target(paths)
     check_target(target)
     write_page(target, render(read, settings or ReportSettings()))
     return target
 
 
-def read_source(path: Path) -> RunData | ResultData:
-    """Read a result file; a path that does not exist is taken for a run folder if it has no suffix."""
-    return read_run(path) if not path.exists() and not path.suffix else read_result(path)
+def read_sources(paths: Sequence[Path]) -> list[Source]:
+    """Read runs, results and word vectors. A path that does not exist and has no suffix is taken for a run folder."""
+    vectors = [path for path in paths if holds_vectors(path)]
+    runs = [path for path in paths if path not in vectors and (path.is_dir() or not (path.exists() or path.suffix))]
+    read: list[Source] = []
+    for path in paths:
+        if path in vectors:
+            read.append(read_vectors(path, runs[0] if runs else None))
+        else:
+            read.append(read_run(path) if path in runs else read_result(path))
+    return read
 
 
 def default_target(paths: Sequence[Path]) -> Path:
@@ -79,18 +93,21 @@ def write_page(out: Path, text: str) -> None:
         raise RunError(what, where=out, remedy="choose another path with --out") from error
 
 
-def render(sources: Sequence[RunData | ResultData], settings: ReportSettings) -> str:
+def render(sources: Sequence[Source], settings: ReportSettings) -> str:
     """Return the whole page."""
     runs = [source for source in sources if isinstance(source, RunData)]
     results = [source for source in sources if isinstance(source, ResultData)]
+    maps = [source for source in sources if isinstance(source, VectorsData)]
     sections = [run_section(runs[0])] if len(runs) == 1 else [side_by_side(runs, settings)] if runs else []
     sections += [result_section(result, settings) for result in results]
+    sections += [vectors_section(vectors) for vectors in maps]
     footer = f"<footer>{_FOOTER}</footer>"
     if len(sections) == 1:
         only = sections[0]
         header = f"<header><h1>{escape(only.title)}</h1>{''.join(only.head)}</header>"
         return page.page(f"{only.title} – Tenor report", [header, *only.body, footer])
-    title = " and ".join(counted(len(some), name) for some, name in ((runs, "run"), (results, "result")) if some)
+    kinds = ((runs, "run"), (results, "result"), (maps, "word map"))
+    title = " and ".join(counted(len(some), name) for some, name in kinds if some)
     contents = "".join(f'<li><a href="#part-{i}">{escape(s.title)}</a></li>' for i, s in enumerate(sections))
     header = f'<header><h1>{escape(title)}</h1><ul class="contents">{contents}</ul></header>'
     return page.page(f"{title} – Tenor report", [header, *map(_part, range(len(sections)), sections), footer])

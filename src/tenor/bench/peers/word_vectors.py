@@ -1,45 +1,53 @@
 """Other trainers of word vectors, each run as `python -m tenor.bench.peers.word_vectors NAME TEXT OUT SETTINGS`.
 
-SETTINGS is a JSON object with dim, window, negative, sample, epochs, workers and seed. The vectors go to OUT in the
-binary or text format of word2vec; standard output gets one JSON object with words_per_s and memory_mb.
+SETTINGS is a JSON object with dim, window, negative, sample, lr, epochs, workers and seed. The vectors go to OUT in the
+binary or text format of word2vec; standard output gets one JSON object with words_per_s.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-SENTENCE = 1000  # words that gensim is given at a time
+SENTENCE = 1000  # words of a line that gensim is given
+_NO_NGRAMS = 1000  # characters: no word is as long, so none has n-grams
 
 
 def main() -> None:
     name, text, out, settings = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), json.loads(sys.argv[4])
     seconds, words = {"gensim": _gensim, "fasttext": _fasttext}[name](text, out, settings)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"words_per_s": words * settings["epochs"] / seconds, "memory_mb": memory}))
+    print(json.dumps({"words_per_s": words * settings["epochs"] / seconds}))
 
 
 def _gensim(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
+    """The skip-gram of gensim. It reads lines from a file: its workers share an iterator less well."""
     from gensim.models import Word2Vec
 
     words = text.read_text("utf-8").split()
-    sentences = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
     same = {name: settings[name] for name in ("window", "negative", "sample", "epochs", "workers", "seed")}
-    model = Word2Vec(vector_size=settings["dim"], sg=1, min_count=5, **same)
-    model.build_vocab(sentences)
-    began = time.perf_counter()
-    model.train(sentences, total_examples=len(sentences), epochs=settings["epochs"])
-    seconds = time.perf_counter() - began
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as lines:
+        for start in range(0, len(words), SENTENCE):
+            lines.write(" ".join(words[start : start + SENTENCE]) + "\n")
+        lines.flush()
+        model = Word2Vec(vector_size=settings["dim"], alpha=settings["lr"], sg=1, min_count=5, **same)
+        model.build_vocab(corpus_file=lines.name)
+        told = {"total_examples": model.corpus_count, "total_words": len(words), "epochs": settings["epochs"]}
+        began = time.perf_counter()
+        model.train(corpus_file=lines.name, **told)
+        seconds = time.perf_counter() - began
     model.wv.save_word2vec_format(str(out), binary=True)
     return seconds, len(words)
 
 
 def _fasttext(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, int]:
-    """The skip-gram of fastText without subwords. Its time includes counting the words, which it does not report."""
+    """The skip-gram of fastText without subwords. Its time includes counting the words, which it does not report.
+
+    Its memory includes the rows of n-grams, which it takes although no word has n-grams.
+    """
     import fasttext
 
     began = time.perf_counter()
@@ -52,9 +60,9 @@ def _fasttext(text: Path, out: Path, settings: dict[str, Any]) -> tuple[float, i
         t=settings["sample"],
         epoch=settings["epochs"],
         thread=settings["workers"],
-        lr=0.025,
-        minn=0,
-        maxn=0,
+        lr=settings["lr"],
+        minn=_NO_NGRAMS,  # with 0, which also means none, the wheel stops with "Encountered NaN" on many runs
+        maxn=_NO_NGRAMS,
         minCount=5,
         verbose=0,
     )

@@ -2,8 +2,10 @@
 
 All rows learn skip-gram vectors from the same text with the same dimension, window, subsampling and epochs. gensim and
 fastText draw `NEGATIVE` noise words for each pair; Tenor draws its default number for each window, shared by its pairs.
-Every repeat has another seed. `wordsim` is the Spearman correlation with WordSim-353, `analogies` the share of right
-answers to questions-words; both files come with gensim.
+Every repeat has another seed. Words are counted before frequent ones are left out. gensim reads its text from a file,
+which is its fastest way. `wordsim` is the Spearman correlation with WordSim-353, `analogies` the share of right answers
+to questions-words; both files come with gensim. `memory_mb` is the most memory that all processes of a row had
+together, and `speed_up` compares with one worker of the same program.
 """
 
 from __future__ import annotations
@@ -12,17 +14,14 @@ import importlib.resources
 import importlib.util
 import itertools
 import json
-import os
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.peers.watched import run_watched
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.questions import score_file
 from tenor.embedding.vectors import load_vectors
@@ -31,7 +30,7 @@ from tenor.progress import Progress
 
 OPTIONS = ("workers", "rows", "data", "epochs")
 PEERS = ("gensim", "fasttext")
-SHARED = {"dim": 100, "window": 5, "sample": 1e-4}
+SHARED = {"dim": 100, "window": 5, "sample": 1e-4, "lr": 0.025}
 NEGATIVE = 5
 
 
@@ -52,8 +51,9 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
             row[f"mean_{figure}"] = statistics.fmean(row["spread"][figure]["values"])
     speeds = {row["name"]: row["words_per_s"] for row in result.rows}
     for row in result.rows:
-        peer = speeds.get(f"gensim-{row['workers']}")
-        row["times_gensim"] = row["words_per_s"] / peer if peer else None
+        others = {"times_gensim": f"gensim-{row['workers']}", "speed_up": f"{known[row['name']][0]}-1"}
+        for figure, other in others.items():
+            row[figure] = row["words_per_s"] / speeds[other] if other in speeds else None
     return result
 
 
@@ -78,24 +78,12 @@ def _run_with_next_seed(name: str, workers: int, text: Path, epochs: int) -> Cal
 
 def _tenor(text: Path, out: Path, asked: Mapping[str, Any]) -> dict[str, float]:
     options = [part for name, value in asked.items() for part in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "tenor", "embed", str(text), "--out", str(out), "--json", *options]
-    result = json.loads(_output(command))
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"words_per_s": result["words_per_s"], "loss": result["loss"], "memory_mb": memory}
+    told = run_watched("tenor", "embed", str(text), "--out", str(out), "--json", *options)
+    return {name: told[name] for name in ("words_per_s", "loss", "memory_mb") if name in told}
 
 
 def _peer(name: str, text: Path, out: Path, asked: Mapping[str, Any]) -> dict[str, float]:
-    command = [sys.executable, "-m", "tenor.bench.peers.word_vectors", name, str(text), str(out), json.dumps(asked)]
-    told: dict[str, float] = json.loads(_output(command))
-    return told
-
-
-def _output(command: list[str]) -> bytes:
-    path = os.pathsep.join(filter(None, sys.path))
-    ran = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
-    if ran.returncode:
-        raise UsageError(f"{command[2]} failed: {ran.stderr.decode('utf-8', 'replace')[-300:]}")
-    return ran.stdout
+    return run_watched("tenor.bench.peers.word_vectors", name, str(text), str(out), json.dumps(asked))
 
 
 def scores(vectors: Path) -> dict[str, float]:

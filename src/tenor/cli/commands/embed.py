@@ -31,6 +31,7 @@ def embed(
     """Train word vectors on prepared reviews or plain text, with one process per core."""
     import tenor
     from tenor.embedding.questions import score_file
+    from tenor.world import detect
 
     for file in evaluate or ():
         if not file.is_file():
@@ -38,6 +39,8 @@ def embed(
 
             raise UsageError("does not exist", where=file, remedy="check --evaluate")
     result = tenor.embed(source, out, settings, console.progress()).as_dict()
+    if not detect().is_first:  # a launcher started several processes: only rank 0 prints
+        return
     scores = {}
     if evaluate:
         vectors = tenor.load_vectors(out)

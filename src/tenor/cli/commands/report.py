@@ -11,24 +11,31 @@ from tenor.cli.command import command
 from tenor.cli.console import Console
 from tenor.reports.settings import ReportSettings
 
-_SOURCES = "Run folders made by `tenor train`, and results of `tenor bench --out` or `tenor plan`."
+_SOURCES = (
+    "Run folders made by `tenor train`, word vectors made by `tenor embed`, and results of `tenor bench --out` or "
+    "`tenor plan`."
+)
 
 
 @command(example="tenor report RUN-LSTM RUN-GRU --out compare.html", settings=ReportSettings)
 def report(
     console: Console,
-    sources: Annotated[list[Path], typer.Argument(help=_SOURCES, metavar="RUN-or-RESULT...", show_default=False)],
+    sources: Annotated[
+        list[Path], typer.Argument(help=_SOURCES, metavar="RUN-or-VECTORS-or-RESULT...", show_default=False)
+    ],
     settings: ReportSettings,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="HTML file to write. Default: RUN/report.html, RESULT.html, or report.html for several."
+            "--out",
+            help="HTML file to write. Default: report.html in the folder, RESULT.html, or report.html for several.",
         ),
     ] = None,
 ) -> None:
-    """Write a report of runs and results as one HTML file, in a light and a dark theme.
+    """Write a report of runs, results and word vectors as one HTML file, in a light and a dark theme.
 
     One run gets its learning curves, confusion matrix, calibration and workers. Several runs are shown side by side.
+    Word vectors get a map of the commonest words; the classifier of the first run, if there is one, colours the words.
     Every plot can be saved as PNG and its data as CSV; tables can be sorted and copied.
     """
     import tenor

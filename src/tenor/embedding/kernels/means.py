@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tenor.compiled import fast_compiled
-from tenor.embedding.kernels.small import S32, below, draw, noise_word, sigmoid
+from tenor.embedding.kernels.small import S32, below, draw, noise_word, sigmoid, softplus
 from tenor.embedding.kernels.windows import CHUNK, LOSS_EVERY
 
 
@@ -110,8 +110,7 @@ def train_block_of_means(
                 label = np.float32(1.0) if other < num_wanted else np.float32(0.0)
                 push[other] = rate * weight * (label - sigmoid(total))
                 if is_told:
-                    logit = np.float64(total)
-                    loss += weight * np.log1p(np.exp(-logit if other < num_wanted else logit))
+                    loss += weight * softplus(-total if other < num_wanted else total)
                     num_losses += float(weight)
             for other in range(num_outputs):
                 row, step = far_word[other], push[other]

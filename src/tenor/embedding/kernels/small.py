@@ -60,6 +60,13 @@ def sigmoid(x: Any) -> Any:
     return HALF + HALF * (above / (Q0 + z * (Q1 + z * (Q2 + z * Q3))))
 
 
+@inlined
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)) in double precision: the loss of a prediction with the logit x that should be 0."""
+    y = np.float64(x)
+    return max(y, 0.0) + np.log1p(np.exp(-abs(y)))
+
+
 @intrinsic
 def read_ahead(typing_context: Any, table: Any, row: Any) -> Any:
     """Ask the processor to fetch a row of a table into the cache; the program does not wait for it."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tenor.compiled import fast_compiled, fast_inlined
-from tenor.embedding.kernels.small import S32, below, draw, noise_word, read_ahead, sigmoid
+from tenor.embedding.kernels.small import S32, below, draw, noise_word, read_ahead, sigmoid, softplus
 
 BREAK = -1  # between two texts: windows do not cross it
 CHUNK = 1024  # words of a text that are looked at together
@@ -145,8 +145,7 @@ def train_block(
                 for pair in range(count):
                     for other in range(num_far):
                         if rate_of[other] > 0.0:
-                            logit = np.float64(push[pair, other])
-                            loss += np.log1p(np.exp(-logit if other == 0 else logit))
+                            loss += softplus(-push[pair, other] if other == 0 else push[pair, other])
                             num_losses += 1
             for pair in range(count):
                 for other in range(tiled_far):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from tenor.embedding.workers.tables import Tables
 from tenor.errors import RunError
-from tenor.models.weights import pack_weights, read_weights
-from tenor.store.atomic import write_bytes, write_json
+from tenor.models.weights import read_weights, write_weights
+from tenor.store.atomic import write_json
 from tenor.store.trusted import read_json
 
 FOLDER, TABLES, PROGRESS = "checkpoint", "tables-{}.safetensors", "progress.json"
@@ -28,21 +27,25 @@ class SavedProgress:
     num_losses: float
     seconds: float
 
+    @property
+    def mean(self) -> float:
+        """The mean loss."""
+        return self.loss / self.num_losses if self.num_losses else float("nan")
 
-def save_checkpoint(out: Path, tables: Tables, progress: SavedProgress, identity: dict[str, object]) -> None:
+
+def save_checkpoint(out: Path, tables: Tables, progress: SavedProgress, identity: Mapping[str, object]) -> None:
     """Save the tables under a new name, then the progress that names them, then drop the older tables."""
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
     name = TABLES.format(progress.blocks)
-    arrays = {"inputs": tables.inputs.copy(), "outputs": tables.outputs.copy()}
-    write_bytes(folder / name, pack_weights({key: torch.from_numpy(value) for key, value in arrays.items()}))
-    write_json(folder / PROGRESS, {**vars(progress), "tables": name, "identity": identity})
+    write_weights(folder / name, _tensors(tables))
+    write_json(folder / PROGRESS, {**vars(progress), "tables": name, "identity": dict(identity)})
     for old in folder.glob(TABLES.format("*")):
         if old.name != name:
             old.unlink(missing_ok=True)
 
 
-def load_checkpoint(out: Path, tables: Tables, identity: dict[str, object]) -> SavedProgress | None:
+def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -> SavedProgress | None:
     """Fill the tables from the checkpoint; None if there is none.
 
     Raises:
@@ -62,14 +65,12 @@ def load_checkpoint(out: Path, tables: Tables, identity: dict[str, object]) -> S
             raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
         if any(not isinstance(value, int | float) or value < 0 for value in figures):
             raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
-        shapes = {"inputs": tuple(tables.inputs.shape), "outputs": tuple(tables.outputs.shape)}
-        weights = read_weights(folder / str(name), shapes)
+        into = _tensors(tables)
+        read_weights(folder / str(name), {key: tuple(tensor.shape) for key, tensor in into.items()}, into)
     except FileNotFoundError:
         return None
-    _copy(tables.inputs, weights["inputs"])
-    _copy(tables.outputs, weights["outputs"])
     return SavedProgress(blocks, *(float(value) for value in figures if value is not None))
 
 
-def _copy(target: npt.NDArray[np.float32], saved: torch.Tensor) -> None:
-    target[:] = saved.numpy()
+def _tensors(tables: Tables) -> dict[str, torch.Tensor]:
+    return {"inputs": torch.from_numpy(tables.inputs), "outputs": torch.from_numpy(tables.outputs)}

@@ -1,4 +1,4 @@
-"""What the workers share: the two tables of vectors, how far each worker is, and whether to stop."""
+"""What the workers share: the two tables of vectors, how far each worker is, and when to wait and to stop."""
 
 from __future__ import annotations
 
@@ -32,8 +32,21 @@ class Tables:
         self.outputs: Floats = vectors[split:].reshape(num_words, dim)
 
     @property
+    def both(self) -> tuple[Floats, Floats]:
+        return self.inputs, self.outputs
+
+    @property
     def is_stopped(self) -> bool:
         return bool(self._flags[0])
+
+    @property
+    def limit(self) -> float:
+        """Workers wait before the blocks from this number on."""
+        return float(self._flags[1])
+
+    @limit.setter
+    def limit(self, number: float) -> None:
+        self._flags[1] = number
 
     def stop(self) -> None:
         """Ask the workers to end after the blocks they are at."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from types import FrameType
 from typing import IO, Any
 
@@ -19,27 +19,39 @@ import numpy as np
 from tenor.embedding.settings import EmbedSettings
 from tenor.embedding.sources import Blocks, Nameless, TextWords
 from tenor.embedding.subwords import Rows
-from tenor.embedding.workers.tables import Tables
+from tenor.embedding.workers.division import Division
+from tenor.embedding.workers.tables import BLOCKS, IS_READY, Tables
 from tenor.errors import WorkerError
 
 GRACE_SECONDS = 30.0  # for workers to end the blocks they are at
 
 
-class WorkerTeam:
-    """The worker processes. Use with `with`; SIGINT and SIGTERM ask them to stop."""
+@dataclass(frozen=True)
+class Work:
+    """What to train on, and how.
 
-    def __init__(
-        self,
-        size: int,
-        tables: Tables,
-        words: TextWords,
-        rows: Rows | None,
-        blocks: Blocks,
-        settings: EmbedSettings,
-        first: int,
-    ) -> None:
-        self.size, self.tables, self.words, self.rows, self.blocks = size, tables, words, rows, blocks
-        self.settings, self.first = settings, first
+    Attributes:
+        words: The vocabulary.
+        blocks: The text.
+        rows: The rows of the input table that make up each word; None if each word has one of its own.
+        settings: How to train.
+    """
+
+    words: TextWords
+    blocks: Blocks
+    rows: Rows | None
+    settings: EmbedSettings
+
+
+class WorkerTeam:
+    """The worker processes of this machine. Use with `with`.
+
+    `signal` is the SIGINT or SIGTERM that came, or 0. If no other machine has to hear of it, it asks the workers to
+    stop after the blocks they are at.
+    """
+
+    def __init__(self, tables: Tables, work: Work, division: Division, is_alone: bool) -> None:
+        self.tables, self.work, self.division, self.is_alone = tables, work, division, is_alone
         self.signal = 0
         self._processes: list[subprocess.Popen[bytes]] = []
         self._previous: dict[int, Any] = {}
@@ -48,13 +60,13 @@ class WorkerTeam:
         self._stack = contextlib.ExitStack()
         self._errors: IO[bytes] = self._stack.enter_context(tempfile.TemporaryFile(prefix="tenor-embed-"))
         self._counts = self._stack.enter_context(contextlib.closing(Nameless()))
-        self._counts.append(self.words.counts.astype(np.int64).view(np.int32))
+        self._counts.append(self.work.words.counts.astype(np.int64).view(np.int32))
         self._rows: Nameless | None = None
-        if self.rows is not None:
+        if self.work.rows is not None:
             self._rows = self._stack.enter_context(contextlib.closing(Nameless()))
-            self._rows.append(self.rows.starts.view(np.int32))
-            self._rows.append(self.rows.rows)
-        for rank in range(self.size):
+            self._rows.append(self.work.rows.starts.view(np.int32))
+            self._rows.append(self.work.rows.rows)
+        for rank in range(self.division.size):
             self._processes.append(self._start(rank))
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(ValueError):  # outside the main thread the caller handles signals
@@ -80,21 +92,20 @@ class WorkerTeam:
             stdin=subprocess.PIPE,  # its end tells the worker that this process is gone
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
-            pass_fds=(*own, *self.blocks.handles()),
+            pass_fds=(*own, *self.work.blocks.handles()),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
         job = {
             "rank": rank,
-            "workers": self.size,
-            "first": self.first,
-            "num_words": len(self.words.words),
+            "division": asdict(self.division),
+            "num_words": len(self.work.words.words),
             "tables": self.tables.handle,
             "counts": self._counts.handle,
             "num_inputs": len(self.tables.inputs),
             "rows": rows,
-            "blocks": self.blocks.describe(),
-            "settings": asdict(self.settings),
+            "blocks": self.work.blocks.describe(),
+            "settings": asdict(self.work.settings),
         }
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it is dead; its exit code says so
@@ -104,7 +115,8 @@ class WorkerTeam:
 
     def _stop(self, number: int, _: FrameType | None) -> None:
         self.signal = number
-        self.tables.stop()
+        if self.is_alone:
+            self.tables.stop()
         self._until = time.monotonic() + GRACE_SECONDS
 
     def is_running(self) -> bool:
@@ -121,4 +133,13 @@ class WorkerTeam:
                 lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
                 said = f": {lines[-1]}" if lines else ""
                 raise WorkerError(f"worker {rank} {how}{said}", remedy="continue with --resume")
-        return any(code is None for code in codes) and not (self.signal and time.monotonic() > self._until)
+        is_late = self.signal and self.is_alone and time.monotonic() > self._until
+        return any(code is None for code in codes) and not is_late
+
+    def is_ready(self) -> bool:
+        """Whether all workers have loaded what they need."""
+        return bool(self.tables.counters[:, IS_READY].all())
+
+    def is_in_round(self, end: int) -> bool:
+        """Whether any worker still works on blocks below `end`. Raises WorkerError as `is_running` does."""
+        return self.is_running() and self.tables.counters[:, BLOCKS].sum() < self.division.num_blocks(end)

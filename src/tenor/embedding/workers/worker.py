@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from tenor.embedding.kernels.means import train_block_of_means
 from tenor.embedding.kernels.noise import keep_thresholds, noise_table
 from tenor.embedding.kernels.windows import train_block
 from tenor.embedding.sources import Nameless, open_blocks
+from tenor.embedding.workers.division import Division
 from tenor.embedding.workers.tables import BLOCKS, IS_READY, LOSS, NUM_LOSSES, Tables
 
+WAIT_SECONDS = 0.001  # between two looks at whether the machines have averaged their vectors
 LAST_RATE = 1e-4  # of the first: the learning rate at the end
 
 
@@ -31,10 +34,10 @@ def main() -> None:
 
 
 def work(job: dict[str, Any]) -> None:
-    """Train on the blocks first + rank, first + rank + workers, … of all epochs."""
-    rank, workers, settings = job["rank"], job["workers"], job["settings"]
+    """Train on this worker's blocks of all epochs, and wait where machines average their vectors."""
+    rank, division, settings = job["rank"], Division(**job["division"]), job["settings"]
     num_words = job["num_words"]
-    tables = Tables(job["num_inputs"], num_words, settings["dim"], workers, job["tables"])
+    tables = Tables(job["num_inputs"], num_words, settings["dim"], division.size, job["tables"])
     blocks = open_blocks(job["blocks"])
     counts = Nameless(job["counts"]).read(0, 2 * num_words).view(np.int64)
     keep, noise = keep_thresholds(counts, settings["sample"]), noise_table(counts)
@@ -49,7 +52,9 @@ def work(job: dict[str, Any]) -> None:
         train, more = train_block_of_means, (is_cbow, starts, rows.read(2 * (num_words + 1), int(starts[-1])))
     _load_compiled(train, tables, keep, noise, more)
     own[IS_READY] = 1.0
-    for number in range(job["first"] + rank, total, workers):
+    for number in division.blocks_of(rank, total):
+        while number >= tables.limit and not tables.is_stopped:
+            time.sleep(WAIT_SECONDS)
         if tables.is_stopped:
             break
         rates = np.array([rate_at(settings["lr"], place / total) for place in (number, number + 1)])

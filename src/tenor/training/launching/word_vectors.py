@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tenor.embedding.embed import embed
+from tenor.embedding.embed import embed_as
 from tenor.embedding.settings import EmbedSettings
 from tenor.embedding.vectors import CONFIG
 from tenor.progress import Progress
 from tenor.training.job import TrainingJob
 from tenor.training.settings import OWN_VECTORS
 from tenor.training.tasks.pretrained import start_vectors
+from tenor.world import World
+
+RATE = 0.025  # with which the presets were chosen
 
 
 def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
@@ -25,10 +28,11 @@ def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
     chosen = EmbedSettings(
         dim=settings.embedding_dim,
         epochs=settings.vector_epochs,
+        lr=RATE,
         workers=1,
         seed=settings.seed,
         min_count=1,
         resume=folder.exists(),
     )
-    embed(job.data, folder, chosen, progress)
+    embed_as(World(), Path(job.data), folder, chosen, progress)
     return folder
