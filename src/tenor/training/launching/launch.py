@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tenor.store.staging import stage_data
 from tenor.store.verify import verify_data
 from tenor.training.job import TrainingJob
 from tenor.training.launching.display import Display
+from tenor.training.launching.hosts import NetworkHost
 from tenor.training.launching.parameter_server_processes import ParameterServerProcesses
 from tenor.training.launching.worker_processes import WorkerProcesses
 from tenor.training.runs.resume import finished_result, inherit
@@ -52,12 +53,22 @@ class TrainResult:
         return {**self.values, "run": str(self.run)}
 
 
+@dataclass(frozen=True)
+class Start:
+    """How the launcher starts the workers of a run."""
+
+    size: int  # of the run, in computing workers
+    lock: int  # the file handle of the lock on the run folder
+    hosts: tuple[NetworkHost, ...] = ()
+
+
 def train(
     data: str | Path,
     out: str | Path,
     settings: TrainSettings | None = None,
     progress: Progress = SILENT,
     given: Collection[str] | None = None,
+    hosts: Sequence[NetworkHost] = (),
 ) -> TrainResult:
     """Train a model on prepared data and write it to a run folder.
 
@@ -73,6 +84,7 @@ def train(
         progress: Receives messages and progress; silent by default.
         given: The names of the settings that the caller chose, for a resumed run. Default: those that differ from their
             default values.
+        hosts: A host for each process, for experiments with networks; by default all share this one.
 
     Returns:
         The run folder and its final figures: steps, seconds, samples_per_s, valid, test, weights_sha256 and more.
@@ -103,7 +115,8 @@ def train(
         return TrainResult(run, _train_as_rank(world, job, progress))
     check_source(folder, settings.task)
     with claim_folder(run, is_resumed) as lock:
-        return TrainResult(run, _supervise(job, num_workers(settings.workers), progress, lock))
+        start = Start(num_workers(settings.workers), lock, tuple(hosts))
+        return TrainResult(run, _supervise(job, start, progress))
 
 
 def is_restarted() -> bool:
@@ -152,7 +165,7 @@ def num_threads(settings: TrainSettings, workers: int) -> int:
     return settings.threads or max(1, usable_cores() // workers)
 
 
-def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> dict[str, Any]:
+def _supervise(job: TrainingJob, start: Start, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end. After a loss, start them again from the last checkpoint as often as allowed."""
     limit = job.settings.max_restarts
     for restarts in range(limit + 1):
@@ -161,7 +174,7 @@ def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> di
             return {**result, "restarts": restarts, "replaced": 0}
         display = Display(progress)
         try:
-            replaced = _run_once(job, size, display, lock)
+            replaced = _run_once(job, start, display)
             return {**display.result, "restarts": restarts, "replaced": replaced}
         except WorkerError as error:
             if restarts == limit:
@@ -173,12 +186,12 @@ def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> di
     raise AssertionError("the loop returns or raises")
 
 
-def _run_once(job: TrainingJob, size: int, display: Display, lock: int) -> int:
+def _run_once(job: TrainingJob, start: Start, display: Display) -> int:
     """Run the workers once. Returns the number of workers that were replaced."""
     with tempfile.TemporaryDirectory(prefix="tenor-") as scratch:
         folder = Path(scratch)
         (folder / "job.json").write_text(job.to_json(), "utf-8")
-        with _make_processes(folder, job.settings, size, lock) as workers:
+        with _make_processes(folder, job.settings, start) as workers:
             for line in workers.events():
                 display.show(json.loads(line))
         if workers.failure is not None:
@@ -199,11 +212,16 @@ def _error_of(workers: WorkerProcesses) -> TenorError:
     return error
 
 
-def _make_processes(folder: Path, settings: TrainSettings, size: int, lock: int) -> WorkerProcesses:
+def _make_processes(folder: Path, settings: TrainSettings, start: Start) -> WorkerProcesses:
+    size, lock = start.size, start.lock
     threads = num_threads(settings, size)
     if has_server(settings.strategy, size):
-        return ParameterServerProcesses(folder, size, threads, settings.timeout, lock, settings.max_replacements)
-    return WorkerProcesses(folder, size, threads, settings.timeout, lock)
+        most = settings.max_replacements
+        workers: WorkerProcesses = ParameterServerProcesses(folder, size, threads, settings.timeout, lock, most)
+    else:
+        workers = WorkerProcesses(folder, size, threads, settings.timeout, lock)
+    workers.hosts = start.hosts
+    return workers
 
 
 def _train_as_rank(world: World, job: TrainingJob, progress: Progress) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Strategy:
     waited_inside = 0.0  # seconds that the last `compute` waited for other workers
     signal = 0  # a signal that some other worker received
     is_client = False  # whether this rank computes for a server, in `run_client`, and runs no loop
+    measures_noise = False  # whether the workers agree on a gradient in every step, which theirs can be compared with
     resumes_scattered = False  # whether a resumed epoch may leave out any set of batches, not only the first ones
 
     @property
