@@ -65,7 +65,19 @@ ROOMS = {
         "assemble",
         "launching",
     ),
-    "bench": ("registry", "settings", "measuring", "step_rates", "demo_reviews", "peers", "scenarios"),
+    "bench": (
+        "registry",
+        "network",
+        "settings",
+        "results",
+        "journal",
+        "measuring",
+        "scaling_tables",
+        "step_rates",
+        "demo_reviews",
+        "peers",
+        "scenarios",
+    ),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 INNER_FILES = [file for room in ROOMS for file in FILES if PACKAGE / room in file.parents]

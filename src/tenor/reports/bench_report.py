@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from tenor.bench.measuring import Result, table
+from tenor.bench.measuring import table
+from tenor.bench.results import Result
 from tenor.errors import UsageError
 from tenor.reports import bench_plots, page, plots
 from tenor.reports.plots import Plot
