@@ -287,6 +287,21 @@ class Loop:
         """What model.safetensors holds: the trained weights, and the numbers that are computed without training."""
         return {**self.optimizer.weights, **dict(self.model.named_buffers())}
 
+    def sizes(self) -> dict[str, Any]:
+        """How large the parts of the run are: training rows, bytes of dense weights, rows and bytes of tables."""
+        weights, tables = self.optimizer.weights, self.optimizer.tables
+        return {
+            "train_rows": self.task.order.num_rows,
+            "dense_bytes": sum(weight.nbytes for name, weight in weights.items() if name not in tables),
+            "tables": {
+                name.removesuffix(".weight"): {
+                    "rows": len(weights[name]),
+                    "row_bytes": weights[name].nbytes // len(weights[name]),
+                }
+                for name in tables
+            },
+        }
+
     def summary(self) -> dict[str, Any]:
         """The result of the run, without the metrics on the test rows."""
         cursor = self.cursor

@@ -103,7 +103,8 @@ def _relayed(spec: NetworkSpec, hosts: Sequence[NetworkHost]) -> Iterator[None]:
             name = f"tenor{os.getpid() % 100_000}-{number}"
             devices.append(_open_tun(name))
             _run("ip", "link", "set", name, "netns", host.name)
-            for words in [*_bring_up(host, name), ["ip", "-n", host.name, "link", "set", name, "mtu", PACKET_BYTES]]:
+            _run("ip", "-n", host.name, "link", "set", name, "mtu", PACKET_BYTES)
+            for words in _bring_up(host, name):
                 _run(*words)
         job = {"devices": devices, "bytes_per_s": spec.bytes_per_s, "latency_s": spec.latency_s}
         words = [sys.executable, "-m", "tenor.bench.network.relay", json.dumps(job)]
