@@ -15,7 +15,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tenor"
 LEVELS = (
     ("errors", "cgroup"),
-    ("world", "progress", "settings", "environment", "memory", "compiled", "threads"),
+    ("world", "progress", "settings", "environment", "memory", "compiled", "threads", "wording"),
     ("corpus", "engines", "store", "groups"),
     ("preparation",),
     ("models", "evaluation"),
@@ -77,6 +77,24 @@ ROOMS = {
         "demo_reviews",
         "peers",
         "scenarios",
+    ),
+    "planning": (
+        "settings",
+        "quantities",
+        "costs",
+        "inputs",
+        "simulation",
+        "step",
+        "assumptions",
+        "rows",
+        "plan",
+        "table_plan",
+        "questions",
+        "experiments",
+        "ledger",
+        "job_files",
+        "result",
+        "answers",
     ),
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

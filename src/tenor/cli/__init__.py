@@ -23,6 +23,7 @@ COMMANDS = (
     "predict",
     "export",
     "bench",
+    "plan",
     "report",
     "doctor",
 )

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from tenor.bench.network.spec import NetworkSpec, parse_network
 from tenor.errors import UsageError
@@ -16,78 +15,14 @@ from tenor.planning.costs.noise_scale import samples_factor
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.prices import Machine, find_machine, read_prices
 from tenor.planning.quantities import SPAN, Factors, Forecast, Quantity, forecast
+from tenor.planning.rows import PlanRow, Span, mark_front
 from tenor.planning.settings import PlanSettings
-from tenor.planning.step import Setup, StepModel, StepSeconds
+from tenor.planning.step import Setup, StepModel
 from tenor.training.traits import strategy_name
 
 MOST_DOUBLINGS = 10  # of the measured batch that --batch-size auto tries
 PREPARE_ERROR = 0.3  # relative error of the time to prepare
 _SAME_NETWORK = NetworkSpec(1e9, 2e-4)  # for a machine whose entry in the price file names no network
-
-
-@dataclass(frozen=True)
-class Span:
-    """A predicted figure and the ends of its interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def scaled(self, factor: float) -> Span:
-        return Span(factor * self.value, factor * self.low, factor * self.high)
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """One line of a plan. Each figure has an interval that should hold 9 of 10 times."""
-
-    workers: int
-    machine: str
-    machines: int
-    strategy: str
-    batch_size: int
-    epochs: float
-    step: Span  # seconds
-    epoch: Span  # seconds
-    total: Span  # seconds
-    dollars: Span
-    efficiency: Span
-    accuracy: Span | None
-    parts: StepSeconds
-    prepare: Span | None  # seconds
-    extrapolated: tuple[str, ...]
-    is_pareto: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row as JSON values; every unit is in a name."""
-        flat = {
-            "step_seconds": self.step,
-            "epoch_seconds": self.epoch,
-            "seconds": self.total,
-            "dollars": self.dollars,
-            "efficiency": self.efficiency,
-            "accuracy": self.accuracy,
-            "prepare_seconds": self.prepare,
-        }
-        figures: dict[str, float | None] = {}
-        for name, span in flat.items():
-            figures[name] = span.value if span else None
-            figures[f"{name}_low"], figures[f"{name}_high"] = (span.low, span.high) if span else (None, None)
-        return {
-            "workers": self.workers,
-            "machine": self.machine,
-            "machines": self.machines,
-            "strategy": self.strategy,
-            "batch_size": self.batch_size,
-            "epochs": self.epochs,
-            **figures,
-            "bytes_per_step": self.parts.bytes_sent,
-            "compute_seconds": self.parts.compute,
-            "exchange_seconds": self.parts.exchange,
-            "update_seconds": self.parts.update,
-            "extrapolated": list(self.extrapolated),
-            "pareto": self.is_pareto,
-        }
 
 
 @dataclass(frozen=True)
@@ -313,17 +248,3 @@ class _Planner:
 
 def _span(found: Forecast) -> Span:
     return Span(found.value, found.low, found.high)
-
-
-def mark_front(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
-    """Mark the rows of the Pareto front: no other row is both faster and cheaper."""
-
-    def is_beaten(row: PlanRow) -> bool:
-        return any(
-            other.total.value <= row.total.value
-            and other.dollars.value <= row.dollars.value
-            and (other.total.value, other.dollars.value) != (row.total.value, row.dollars.value)
-            for other in rows
-        )
-
-    return tuple(replace(row, is_pareto=math.isfinite(row.total.value) and not is_beaten(row)) for row in rows)

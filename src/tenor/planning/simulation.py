@@ -24,7 +24,7 @@ STARTS = 24  # simulated runs with a parameter server, divided by the number of 
 
 
 @dataclass(frozen=True, eq=False)
-class Team:
+class SimulatedTeam:
     """What every worker does in a step.
 
     Attributes:
@@ -75,7 +75,7 @@ class RingLink:
         return times
 
 
-def simulate_synchronous(team: Team, ring: RingLink, gamma: float, steps: int) -> float:
+def simulate_synchronous(team: SimulatedTeam, ring: RingLink, gamma: float, steps: int) -> float:
     """Mean seconds of a step in which all workers add up their gradients.
 
     Part of the exchange overlaps with computing (see `overlapped_seconds`), which shortens the exchange.
@@ -90,7 +90,7 @@ def simulate_synchronous(team: Team, ring: RingLink, gamma: float, steps: int) -
     return float(clock.max()) / steps
 
 
-def simulate_local(team: Team, ring: RingLink, every: int, rounds: int) -> float:
+def simulate_local(team: SimulatedTeam, ring: RingLink, every: int, rounds: int) -> float:
     """Mean seconds of a step if workers add up their weights only after every `every` steps."""
     clock = np.zeros(team.size)
     for drawn in team.draw(rounds * every).reshape(rounds, every, team.size):
@@ -160,7 +160,7 @@ class _SharedLink:
         self.now = now
 
 
-def simulate_server(team: Team, server: Server, steps: int, is_synchronous: bool = False) -> float:
+def simulate_server(team: SimulatedTeam, server: Server, steps: int, is_synchronous: bool = False) -> float:
     """Mean seconds of an update with a parameter server; the first third of the updates warms up.
 
     A lease passes: weights down, names of rows up, rows down, compute, gradients up, the server's processor. A batch
@@ -177,7 +177,7 @@ def simulate_server(team: Team, server: Server, steps: int, is_synchronous: bool
 class _ServerRun:
     """The state of a simulated run with a parameter server."""
 
-    def __init__(self, team: Team, server: Server, steps: int, is_synchronous: bool, start: int) -> None:
+    def __init__(self, team: SimulatedTeam, server: Server, steps: int, is_synchronous: bool, start: int) -> None:
         self.team, self.server, self.steps = team, server, steps
         self.draws = replace(team, seed=team.seed + start).draw(steps)
         self.leases = _LeaseQueue(team.size, steps, is_synchronous)

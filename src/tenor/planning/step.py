@@ -17,7 +17,14 @@ from tenor.planning.costs.stragglers import slowest_of
 from tenor.planning.costs.touched_rows import scaled_rows
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.quantities import Factors, Quantity
-from tenor.planning.simulation import RingLink, Server, Team, simulate_local, simulate_server, simulate_synchronous
+from tenor.planning.simulation import (
+    RingLink,
+    Server,
+    SimulatedTeam,
+    simulate_local,
+    simulate_server,
+    simulate_synchronous,
+)
 from tenor.training.balancing.costs import Costs
 
 Floats = NDArray[np.float64]
@@ -211,7 +218,7 @@ class StepModel:
         exchange = self._exchange(setup, payload, factors)
         gamma = 1.0 + self._value("overlap", factors) if setup.hosts > 1 else 1.0
         if setup.slowness:
-            team = Team(compute, update, self._spread(factors))
+            team = SimulatedTeam(compute, update, self._spread(factors))
             link = self._link(setup, payload, factors)
             total, slowest = simulate_synchronous(team, link, gamma, 40), float(compute.max())
         else:
@@ -230,7 +237,7 @@ class StepModel:
         payload = self._payload(setup, every, item=8)
         exchange = self._exchange(setup, payload, factors) + self._exchange(setup, 0.0, factors)
         if setup.slowness:
-            team = Team(compute, update, self._spread(factors))
+            team = SimulatedTeam(compute, update, self._spread(factors))
             link = self._link(setup, payload, factors)
             total, slowest = simulate_local(team, link, every, 8), float(compute.max())
         else:
@@ -259,5 +266,5 @@ class StepModel:
             update=update,
         )
         steps = SIMULATED_STEPS if setup.workers <= 16 else SIMULATED_STEPS // 3
-        total = simulate_server(Team(compute, 0.0, self._spread(factors)), server, steps)
+        total = simulate_server(SimulatedTeam(compute, 0.0, self._spread(factors)), server, steps)
         return StepSeconds(total, float(compute.max()), moved * setup.workers / rate, update, moved * setup.workers)

@@ -13,7 +13,7 @@ BAND = 3.0  # robust deviations beyond which a step counts less
 
 
 @dataclass(frozen=True)
-class Line:
+class CostLine:
     """A fitted line y = fixed + slope × x with the standard error of its height at the mean x."""
 
     fixed: float
@@ -24,7 +24,7 @@ class Line:
         return self.fixed + self.slope * x
 
 
-def fit_line(x: Floats, y: Floats) -> Line:
+def fit_line(x: Floats, y: Floats) -> CostLine:
     """Fit a line whose noise is proportional to its height, and that a few slow steps do not move.
 
     Minimises Σ w (y − fixed − slope × x)² / y² with Huber's weights, which fall for steps far from the line. Neither
@@ -43,7 +43,7 @@ def fit_line(x: Floats, y: Floats) -> Line:
         scale = 1.4826 * float(np.median(np.abs(off - np.median(off)))) or 1e-12
         huber = np.minimum(1.0, BAND * scale / np.maximum(np.abs(off), 1e-12))
     error = float(scale / np.sqrt(len(y)))
-    return Line(fixed, slope, error)
+    return CostLine(fixed, slope, error)
 
 
 def _solve(x: Floats, y: Floats, weights: Floats) -> tuple[float, float]:

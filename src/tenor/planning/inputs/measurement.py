@@ -8,7 +8,7 @@ from typing import Any
 
 from tenor.bench.results import damaged, read_checked
 from tenor.engines.records import from_json, to_json
-from tenor.planning.costs.compute import Line
+from tenor.planning.costs.compute import CostLine
 from tenor.planning.costs.noise_scale import NoiseScale
 from tenor.planning.costs.touched_rows import RowFrequencies
 from tenor.store.atomic import write_bytes
@@ -38,9 +38,9 @@ class ModelSize:
 class StepCosts:
     """Fitted seconds of the parts of a step, for one worker."""
 
-    compute: Line  # forward and backward, by padded tokens of the worker
-    update: Line  # clipping, update, logging, by tokens of the global batch
-    load: Line  # processor seconds of loading, by tokens of the global batch
+    compute: CostLine  # forward and backward, by padded tokens of the worker
+    update: CostLine  # clipping, update, logging, by tokens of the global batch
+    load: CostLine  # processor seconds of loading, by tokens of the global batch
     load_is_hidden: bool  # whether a free core did the loading, so that the other seconds do not contain it
     noise: tuple[float, ...]  # measured relative compute times, sorted
     exchange_s: float | None  # typical seconds of adding up gradients, if there were several workers

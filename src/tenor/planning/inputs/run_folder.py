@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ Event = Mapping[str, Any]
 MAX_BYTES = 1 << 20  # of environment.json
 MAX_LINES = 2_000_000  # of metrics.jsonl
 FEWEST_STEPS = 20
+FEWEST_LINES = 2  # of the log, for the mean of a step; a line may stand for several
 WARM_UP = 0.1  # share of the steps of an epoch that is left out, at least one
 QUANTILES = 200  # of the relative compute times
 _AGAIN = "plan from a longer run, or measure with `tenor plan --measure`"
@@ -72,6 +74,30 @@ def measure_run(folder: Path) -> Measurement:
     except (KeyError, TypeError, ValueError) as error:
         what = f"does not have the figures that a plan needs ({type(error).__name__}: {error})"
         raise RunError(what, where=folder, remedy="train it again with this version of Tenor") from error
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """The mean step of a run, whatever its strategy."""
+
+    seconds: float
+    tokens: float
+    bytes_sent: float
+    steps: int
+
+
+def measure_step(folder: Path) -> MeasuredStep | None:
+    """The mean step after the warm-up; None if the run has too few steps."""
+    kept = _warm(_read_log(folder / "metrics.jsonl")[0])
+    try:
+        steps = sum(now["step"] - before["step"] for before, now, _ in kept)
+        seconds = sum(now["seconds"] - before["seconds"] for before, now, _ in kept)
+        tokens, sent = (sum(now[name] for _, now, _ in kept) for name in ("tokens", "bytes_sent"))
+    except (KeyError, TypeError):
+        return None
+    if len(kept) < FEWEST_LINES or steps <= 0:
+        return None
+    return MeasuredStep(seconds / steps, tokens / steps, sent / steps, steps)
 
 
 def _refuse(folder: Path, settings: Mapping[str, Any], strategy: str, environment: Mapping[str, Any]) -> None:
