@@ -20,9 +20,10 @@ import tenor
 MODULES = [file for file in sorted((SOURCE / "tenor").rglob("*.py")) if ">>> " in file.read_text("utf-8")]
 SMALL = "tenor.TrainSettings(hidden=8, embedding_dim=8, epochs=1, workers=1, threads=1)"
 START = f"""
-import tenor
+import shutil, tenor
 tenor.prepare("reviews.jsonl.gz", "data")
 tenor.train("data", "run", {SMALL})
+shutil.copytree("run", "run-gru")
 tenor.embed("text8", "vectors", tenor.EmbedSettings(dim=10, workers=1, epochs=1, min_count=1))
 """
 MADE = {"tenor.prepare(": "data", "tenor.train(": "run", "tenor.embed(": "vectors"}

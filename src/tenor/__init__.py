@@ -8,6 +8,10 @@ The functions follow the data through the stages:
     tenor.evaluate   run folder and data → metrics
     tenor.load       run folder → model that predicts texts in memory
     tenor.predict    run folder and file of reviews → file of predictions
+    tenor.report     run folders and benchmark results → HTML page
+
+    tenor.list_runs     folders → summaries of the runs in them
+    tenor.compare_runs  two run folders → what differs, and which is better
 
     tenor.embed         prepared data or text → word vectors
     tenor.load_vectors  folder or file → word vectors in memory
@@ -48,6 +52,10 @@ if TYPE_CHECKING:
     from tenor.preparation.job.prepare import prepare
     from tenor.preparation.job.result import PrepareResult
     from tenor.preparation.settings import PrepareSettings
+    from tenor.reports.report import report
+    from tenor.reports.runs.comparison import RunComparison, compare_runs
+    from tenor.reports.runs.listing import RunSummary, list_runs
+    from tenor.reports.settings import ReportSettings, RunsSettings
     from tenor.training.launching.launch import TrainResult, train
     from tenor.training.settings import TrainSettings
 
@@ -63,19 +71,26 @@ _HOMES = {
     "Prediction": "tenor.prediction.model",
     "PrepareResult": "tenor.preparation.job.result",
     "PrepareSettings": "tenor.preparation.settings",
+    "ReportSettings": "tenor.reports.settings",
+    "RunComparison": "tenor.reports.runs.comparison",
+    "RunSummary": "tenor.reports.runs.listing",
+    "RunsSettings": "tenor.reports.settings",
     "SentimentModel": "tenor.prediction.model",
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launching.launch",
     "TrainSettings": "tenor.training.settings",
     "Vectors": "tenor.embedding.vectors",
+    "compare_runs": "tenor.reports.runs.comparison",
     "embed": "tenor.embedding.embed",
     "evaluate": "tenor.prediction.evaluate",
     "generate": "tenor.corpus.synthetic.generate",
+    "list_runs": "tenor.reports.runs.listing",
     "load": "tenor.prediction.model",
     "load_vectors": "tenor.embedding.vectors",
     "neighbours": "tenor.embedding.nearest",
     "predict": "tenor.prediction.predict",
     "prepare": "tenor.preparation.job.prepare",
+    "report": "tenor.reports.report",
     "train": "tenor.training.launching.launch",
 }
 
@@ -91,20 +106,27 @@ __all__ = [
     "Prediction",
     "PrepareResult",
     "PrepareSettings",
+    "ReportSettings",
+    "RunComparison",
+    "RunSummary",
+    "RunsSettings",
     "SentimentModel",
     "TenorError",
     "TrainResult",
     "TrainSettings",
     "Vectors",
     "__version__",
+    "compare_runs",
     "embed",
     "evaluate",
     "generate",
+    "list_runs",
     "load",
     "load_vectors",
     "neighbours",
     "predict",
     "prepare",
+    "report",
     "train",
 ]
 

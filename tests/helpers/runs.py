@@ -13,6 +13,7 @@ from tenor import environment
 from tenor.evaluation.metrics import measure
 from tenor.evaluation.scores import Scores
 from tenor.training.runs.config import FORMAT
+from tenor.training.runs.row_scores import write_row_scores
 
 
 def write_run(
@@ -21,6 +22,7 @@ def write_run(
     steps: int = 30,
     workers: int = 2,
     classes: tuple[str, ...] = ("negative", "positive"),
+    settings: dict[str, Any] | None = None,
 ) -> Path:
     """Write config, environment, metrics and result, with falling losses and rising accuracies."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,6 +46,7 @@ def write_run(
         "data_sha256": "c0ffee" * 10,
         "tokeniser": {"lower": True},
         "max_length": 256,
+        **({"settings": settings} if settings is not None else {}),
     }
     _write(folder / "config.json", config)
     _write(folder / "environment.json", environment.describe())
@@ -51,6 +54,13 @@ def write_run(
     lines = [*events, {"event": "end", **result}]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return folder
+
+
+def store_scores(folder: Path, probabilities: Any, labels: Any) -> None:
+    """Write the scores of the test rows into a run folder."""
+    scores = Scores()
+    scores.add(np.asarray(probabilities, np.float32), np.asarray(labels))
+    write_row_scores(folder, scores)
 
 
 def _events(epochs: int, steps: int, workers: int, classes: tuple[str, ...]) -> Any:

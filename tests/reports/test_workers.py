@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tenor.reports import workers
-from tenor.reports.run_data import RunData
+from tenor.reports.plots import workers
+from tenor.reports.runs.data import RunData
 
 
 def make_run(steps: list[dict[str, Any]]) -> RunData:

@@ -8,6 +8,7 @@ import select
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import make_reviews, write_json_lines
@@ -16,6 +17,8 @@ from helpers.training import events, run
 
 import tenor
 from tenor.store.manifest import Manifest
+from tenor.store.reader import open_split
+from tenor.training.runs.row_scores import read_row_scores
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,16 @@ def test_evaluate_agrees_with_training(trained: tuple[Path, dict], data: Path) -
     found = tenor.evaluate(run_folder, data).as_dict()
     assert {name: found[name] for name in result["test"]} == result["test"]
     assert (found["rows_read"], found["dropped"], found["rejected"]) == (found["rows"], {}, {})
+
+
+def test_the_scores_are_those_of_the_kept_model_row_by_row(trained: tuple[Path, dict], data: Path) -> None:  # type: ignore[type-arg]
+    scores = read_row_scores(trained[0])
+    assert scores is not None
+    with open_split(data, "test") as split:
+        tokens, lengths = split.gather(np.arange(len(split)))
+        expected = tenor.load(trained[0]).score_tokens(tokens, lengths)[:, 1]
+        np.testing.assert_allclose(scores.arrays()[0], expected, atol=1e-5)
+        np.testing.assert_array_equal(scores.arrays()[1], split.labels)
 
 
 def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""The result file of a benchmark: its form, and how a file from elsewhere is read and checked.
+"""The result of a benchmark, the form of its file, and checks of result files that come from elsewhere.
 
     {"format": 1, "scenario": …, "command": …, "environment": {"date": …, "machine": {…}, "versions": {…}, "commit": …},
      "rows": [{"name": …, facts…, figures… (medians), "repeats": n, "spread": {figure: {…}}}, …],
@@ -11,7 +11,7 @@ the format number have no "format" and no "command", and are read as format 1.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,24 +39,6 @@ class Result:
         return {**head, "environment": self.environment, "rows": self.rows, "notes": self.notes}
 
 
-def read_result(file: Path, scenario: str | None = None) -> Result:
-    """Read a result file and check its form.
-
-    Args:
-        file: The JSON file that `tenor bench … --out` wrote.
-        scenario: The scenario that the result must belong to; None for any.
-
-    Raises:
-        UsageError: The file is damaged, of another version, or the result of another scenario.
-    """
-    values = read_checked(file, "a benchmark result", FORMAT)
-    result = _parse(values, file)
-    if scenario is not None and result.scenario != scenario:
-        what = f"is a result of the scenario {result.scenario:.40}, not of {scenario}"
-        raise UsageError(what, where=file, remedy=f"give a file written by `tenor bench {scenario} --out`")
-    return result
-
-
 def read_checked(file: Path, kind: str, known: int) -> dict[str, Any]:
     """The JSON object in a result file whose format is known.
 
@@ -70,30 +52,11 @@ def read_checked(file: Path, kind: str, known: int) -> dict[str, Any]:
     """
     try:
         values = read_json(file.resolve(), MAX_BYTES, UsageError)
-    except FileNotFoundError as error:
-        raise UsageError("does not exist", where=file, remedy=f"give {kind}") from error
-    except IsADirectoryError as error:
-        raise UsageError("is a folder, not a file", where=file, remedy=f"give {kind}") from error
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=file, remedy=f"give {kind}") from error
     if (found := values.get("format", 1)) != known or isinstance(found, bool):
         raise UsageError(f"has format {found!r:.40}, but this version reads {known}", where=file, remedy=_AGAIN)
     return values
-
-
-def _parse(values: Mapping[str, Any], file: Path) -> Result:
-    scenario, environment, rows = (values.get(name) for name in ("scenario", "environment", "rows"))
-    if not isinstance(scenario, str) or not isinstance(environment, dict) or not isinstance(rows, list):
-        raise damaged(file, "it needs a scenario, an environment and rows")
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            raise damaged(file, f"row {number} has no name")
-        if not isinstance(row.get("spread", {}), dict):
-            raise damaged(file, f"the spread of row {number} is not an object")
-        row.setdefault("spread", {})
-        row.setdefault("repeats", 1)
-    notes, command = values.get("notes", []), values.get("command", "")
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes) or not isinstance(command, str):
-        raise damaged(file, "its notes or its command are not text")
-    return Result(scenario, environment, rows, notes, command)
 
 
 def damaged(file: Path, why: str) -> UsageError:
@@ -115,24 +78,6 @@ def describe_machine(environment: Mapping[str, Any]) -> str:
     return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
 
 
-def join_results(results: Mapping[Path, Result]) -> Result:
-    """The rows of several results of one scenario as one result, so that their speeds can be compared.
-
-    Raises:
-        UsageError: The results come from different machines or scenarios: a speed-up between them means nothing.
-    """
-    (first_file, first), *rest = results.items()
-    rows, notes = list(first.rows), list(first.notes)
-    for file, result in rest:
-        if result.scenario != first.scenario:
-            what = f"is a result of the scenario {result.scenario:.40}, but {first_file} of {first.scenario:.40}"
-            raise UsageError(what, where=file, remedy="compare results of one scenario")
-        refuse_other_machine(file, result.environment, str(first_file), first.environment)
-        rows += result.rows
-        notes += [note for note in result.notes if note not in notes]
-    return dataclasses.replace(first, rows=_distinct(rows), notes=notes)
-
-
 def refuse_other_machine(file: Path, environment: Mapping[str, Any], other: str, expected: Mapping[str, Any]) -> None:
     """Raise UsageError if two environments name different machines.
 
@@ -146,8 +91,3 @@ def refuse_other_machine(file: Path, environment: Mapping[str, Any], other: str,
         was, now = describe_machine(environment), describe_machine(expected)
         what = f"was measured on another machine ({was}) than {other} ({now})"
         raise UsageError(what, where=file, remedy="compare speeds of one machine only: measure again on this one")
-
-
-def _distinct(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows without repeated names; of two rows with one name, the first."""
-    return list({row["name"]: row for row in reversed(rows)}.values())[::-1]

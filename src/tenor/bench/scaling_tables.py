@@ -82,19 +82,21 @@ def _speed_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def _threshold_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    head = ["workers", "epochs", "seconds", "min–max", "final accuracy", "note"]
-    cells = [
-        [
-            row["workers"],
-            _rounded(row.get("epochs_to_threshold"), 0),
-            _rounded(row.get("seconds_to_threshold"), 1),
-            span(row, "seconds_to_threshold", 1),
-            _rounded(row.get("valid_accuracy"), 4),
-            SHARED if row.get("shares_cores") else "",
-        ]
-        for row in rows
-    ]
-    return head, cells
+    goals = dict.fromkeys(str(key).removeprefix("epochs_to_") for row in rows for key in row if _is_goal(key))
+    head, cells = ["workers"], [[row["workers"]] for row in rows]
+    for goal in goals:
+        words = goal.replace("_", " ")
+        head += [f"epochs to {words}", f"seconds to {words}", "min–max"]
+        for row, line in zip(rows, cells, strict=True):
+            epochs, seconds = row.get(f"epochs_to_{goal}"), row.get(f"seconds_to_{goal}")
+            line += [_rounded(epochs, 0), _rounded(seconds, 1), span(row, f"seconds_to_{goal}", 1)]
+    for row, line in zip(rows, cells, strict=True):
+        line += [_rounded(row.get("valid_accuracy"), 4), SHARED if row.get("shares_cores") else ""]
+    return [*head, "final accuracy", "note"], cells
+
+
+def _is_goal(key: Any) -> bool:
+    return isinstance(key, str) and key.startswith("epochs_to_")
 
 
 def _rounded(value: Any, digits: int, scale: float = 1.0) -> str:

@@ -19,6 +19,7 @@ COMMANDS = (
     "embed",
     "neighbours",
     "train",
+    "runs",
     "evaluate",
     "predict",
     "export",

@@ -26,6 +26,7 @@ class LabelledRows:
     tokens: npt.NDArray[np.int32]  # of all rows, one row after another
     lengths: npt.NDArray[np.int32]  # tokens of each row
     labels: npt.NDArray[np.uint8]
+    places: npt.NDArray[np.int64]  # line of each row, counted from 1 within its piece, or its number in a split
 
 
 def read_labelled(piece: Piece, rule: LabelRule, encoder: Encoder) -> Iterator[LabelledRows]:
@@ -38,7 +39,13 @@ def read_labelled(piece: Piece, rule: LabelRule, encoder: Encoder) -> Iterator[L
         labels = table[rows.codes]
         chosen = labels != NEUTRAL
         tokens = rows.tokens[np.repeat(chosen, rows.lengths)]
-        yield LabelledRows(tokens, rows.lengths[chosen], labels[chosen].astype(np.uint8))
+        lines = _lines(batch.rows)[rows.places[chosen]]
+        yield LabelledRows(tokens, rows.lengths[chosen], labels[chosen].astype(np.uint8), lines)
+
+
+def _lines(rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    column = rows.column(2)
+    return np.frombuffer(column.buffers()[1] or b"", np.int64, len(column), 8 * column.offset)
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,10 @@ class RatedRows:
     tokens: npt.NDArray[np.int32]
     lengths: npt.NDArray[np.int32]
     codes: npt.NDArray[np.uint16]  # the code of each row's rating
+    places: npt.NDArray[np.int64]  # the number of each row in its batch
 
 
-_NO_ROWS = RatedRows(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint16))
+_NO_ROWS = RatedRows(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint16), np.empty(0, np.int64))
 
 
 class EncodedRows:
@@ -63,7 +71,7 @@ class EncodedRows:
         tokens, lengths = self.encoder(texts)
         full = lengths > 0
         kept = good & full
-        self._held = RatedRows(tokens[np.repeat(kept, lengths)], lengths[kept], codes[kept])
+        self._held = RatedRows(tokens[np.repeat(kept, lengths)], lengths[kept], codes[kept], np.flatnonzero(kept))
         return full
 
     def take(self) -> RatedRows:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import UsageError
+from tenor.evaluation.calibration import ReliabilityBin, expected_calibration_error, reliability
 from tenor.evaluation.scores import Scores
 
 
@@ -29,6 +30,8 @@ class Metrics:
         f1_weighted: Mean of the F1 of all classes, weighted by their rows.
         log_loss: Mean of −log(probability of the true class).
         auc: Share of the (positive, negative) pairs in the right order; None if only one class occurs.
+        calibration_error: Expected calibration error: mean distance between probability and share that came true.
+        reliability: The bins behind it: low, high, rows, mean probability, and share that came true.
         per_class: Precision, recall, F1 and rows of each class.
         confusion: Rows by true class (first index) and predicted class (second index).
         majority_baseline: The same figures for the baseline, and its class.
@@ -40,6 +43,8 @@ class Metrics:
     f1_weighted: float
     log_loss: float
     auc: float | None
+    calibration_error: float
+    reliability: list[ReliabilityBin]
     per_class: dict[str, dict[str, float]]
     confusion: list[list[int]]
     majority_baseline: dict[str, Any]
@@ -81,11 +86,14 @@ def measure(scores: Scores, classes: Sequence[str]) -> Metrics:
     probabilities, labels = scores.arrays()
     _check(probabilities, labels, classes)
     confusion = count_confusion(labels, decide(probabilities), len(classes))
+    bins = reliability(probabilities, labels)
     return Metrics(
         rows=len(labels),
         **_summary(confusion),
         log_loss=_log_loss(probabilities, labels),
         auc=_area(probabilities, labels, len(classes)),
+        calibration_error=expected_calibration_error(bins),
+        reliability=bins,
         per_class=_per_class(confusion, classes),
         confusion=confusion.tolist(),
         majority_baseline=_majority(confusion, classes),

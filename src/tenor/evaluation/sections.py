@@ -66,7 +66,7 @@ class SplitSection:
             for start in range(self.first * size, len(order), self.step * size):
                 rows = order[start : start + size]
                 tokens, lengths = split.gather(rows)
-                yield LabelledRows(tokens, lengths, split.labels[rows])
+                yield LabelledRows(tokens, lengths, split.labels[rows], rows)
 
 
 def cut_split(data: Path, split: str, workers: int) -> list[SplitSection]:

@@ -38,8 +38,9 @@ def plan_measurement(measured: Measurement, settings: PlanSettings) -> PlanResul
     """The plan from a measurement, with answers and the most useful experiment."""
     plan = make_plan(measured, settings)
     found = answer(plan.rows, settings.limits())
+    steps = f"{measured.costs.steps:,} steps with {measured.workers} worker{'s' * (measured.workers > 1)}"
     return PlanResult(
-        source=f"{measured.source}: {measured.machine}, {measured.costs.steps:,} steps with {measured.workers} worker(s)",
+        source=f"{measured.source}: {measured.machine}, {steps}",
         target=plan.target,
         rows=plan.rows,
         chosen=found.row,

@@ -15,7 +15,7 @@ from tenor.planning.costs.noise_scale import samples_factor
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.prices import Machine, find_machine, read_prices
 from tenor.planning.quantities import SPAN, Factors, Forecast, Quantity, forecast
-from tenor.planning.rows import PlanRow, Span, mark_front
+from tenor.planning.rows import Interval, PlanRow, mark_front
 from tenor.planning.settings import PlanSettings
 from tenor.planning.step import Setup, StepModel
 from tenor.training.traits import strategy_name
@@ -202,18 +202,18 @@ class _Planner:
         own = samples / self._needed(setup, {})
         return own if math.isfinite(own) else float(self.epochs * self.reviews)
 
-    def _accuracy(self, setup: Setup) -> Span | None:
+    def _accuracy(self, setup: Setup) -> Interval | None:
         if self.curve is None:
             return None
         value, low, high = (1.0 - self.curve.error(self._effective(setup), sigmas) for sigmas in (0.0, SPAN, -SPAN))
-        return Span(value, low, high)
+        return Interval(value, low, high)
 
-    def _prepare(self, workers: int) -> Span | None:
+    def _prepare(self, workers: int) -> Interval | None:
         rate = self.measured.prepare_bytes_per_s
         if not self.settings.gigabytes or rate is None:
             return None
         seconds, factor = self.settings.gigabytes * 1e9 / rate / workers, math.exp(SPAN * PREPARE_ERROR)
-        return Span(seconds, seconds / factor, seconds * factor)
+        return Interval(seconds, seconds / factor, seconds * factor)
 
     def assumptions(self, machines: Sequence[Machine], is_same: bool) -> tuple[str, ...]:
         """Sentences that a reader of the plan has to know."""
@@ -246,5 +246,5 @@ class _Planner:
         return tuple(lines)
 
 
-def _span(found: Forecast) -> Span:
-    return Span(found.value, found.low, found.high)
+def _span(found: Forecast) -> Interval:
+    return Interval(found.value, found.low, found.high)

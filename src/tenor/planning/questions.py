@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenor.planning.rows import PlanRow, Span
+from tenor.planning.rows import Interval, PlanRow
 from tenor.wording import dollars_text, seconds_text
 
 Limit = tuple[float | None, float | None]  # seconds, dollars
@@ -46,7 +46,7 @@ def answer(rows: Sequence[PlanRow], limit: Limit) -> Answer:
 
 
 def _keeps(row: PlanRow, limit: Limit, is_sure: bool) -> bool:
-    def end(span: Span) -> float:
+    def end(span: Interval) -> float:
         return span.high if is_sure else span.value
 
     seconds, dollars = limit

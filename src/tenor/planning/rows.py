@@ -11,15 +11,15 @@ from tenor.planning.step import StepSeconds
 
 
 @dataclass(frozen=True)
-class Span:
+class Interval:
     """A predicted figure and the ends of its interval."""
 
     value: float
     low: float
     high: float
 
-    def scaled(self, factor: float) -> Span:
-        return Span(factor * self.value, factor * self.low, factor * self.high)
+    def scaled(self, factor: float) -> Interval:
+        return Interval(factor * self.value, factor * self.low, factor * self.high)
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class PlanRow:
     strategy: str
     batch_size: int | None  # None where only finished runs are known
     epochs: float | None
-    step: Span | None  # seconds
-    epoch: Span | None  # seconds
-    total: Span  # seconds
-    dollars: Span
-    efficiency: Span
-    accuracy: Span | None
+    step: Interval | None  # seconds
+    epoch: Interval | None  # seconds
+    total: Interval  # seconds
+    dollars: Interval
+    efficiency: Interval
+    accuracy: Interval | None
     parts: StepSeconds | None
-    prepare: Span | None  # seconds
+    prepare: Interval | None  # seconds
     extrapolated: tuple[str, ...]
     is_pareto: bool = False
 
@@ -70,7 +70,8 @@ class PlanRow:
             "compute_seconds": self.parts.compute if self.parts else None,
             "exchange_seconds": self.parts.exchange if self.parts else None,
             "update_seconds": self.parts.update if self.parts else None,
-            "extrapolated": list(self.extrapolated),
+            "extrapolated": bool(self.extrapolated),
+            "beyond": list(self.extrapolated),
             "pareto": self.is_pareto,
         }
 

@@ -12,7 +12,7 @@ from tenor.planning.costs.amdahl import Amdahl, fit_amdahl
 from tenor.planning.inputs.prices import Machine, find_machine, read_prices, to_cents
 from tenor.planning.inputs.runs_table import TableRun
 from tenor.planning.quantities import SPAN
-from tenor.planning.rows import PlanRow, Span, mark_front
+from tenor.planning.rows import Interval, PlanRow, mark_front
 from tenor.planning.settings import PlanSettings
 from tenor.wording import dollars_text, seconds_text
 
@@ -79,7 +79,7 @@ def _predicted_row(law: Amdahl, count: int, runs: Sequence[TableRun], machine: M
         machine,
         count,
         time,
-        Span(*(float(to_cents(Decimal(end))) for end in ends)),
+        Interval(*(float(to_cents(Decimal(end))) for end in ends)),
         _unsure(base.seconds * base.count / (count * time.value), sigma),
         None,
     )
@@ -87,7 +87,9 @@ def _predicted_row(law: Amdahl, count: int, runs: Sequence[TableRun], machine: M
     return replace(row, extrapolated=far, strategy="Amdahl's law")
 
 
-def _row(machine: Machine, count: int, time: Span, cost: Span, efficiency: Span, accuracy: Span | None) -> PlanRow:
+def _row(
+    machine: Machine, count: int, time: Interval, cost: Interval, efficiency: Interval, accuracy: Interval | None
+) -> PlanRow:
     return PlanRow(
         workers=count * max(1, machine.gpus),
         machine=machine.name,
@@ -107,10 +109,10 @@ def _row(machine: Machine, count: int, time: Span, cost: Span, efficiency: Span,
     )
 
 
-def _exact(value: float) -> Span:
-    return Span(value, value, value)
+def _exact(value: float) -> Interval:
+    return Interval(value, value, value)
 
 
-def _unsure(value: float, sigma: float) -> Span:
+def _unsure(value: float, sigma: float) -> Interval:
     factor = math.exp(SPAN * sigma)
-    return Span(value, value / factor, value * factor)
+    return Interval(value, value / factor, value * factor)

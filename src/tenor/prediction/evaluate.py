@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -64,7 +63,7 @@ class ScoreResult:
 
 
 @dataclass(frozen=True)
-class _Selected:
+class SelectedRows:
     """All rows to score, and the accounting of the rows that were read."""
 
     rows: Sequence[LabelledPiece | SplitSection]
@@ -98,14 +97,11 @@ def evaluate(
     0.871
     """
     settings = settings or EvaluateSettings()
-    ref, source = ModelRef.of(run), Path(data)
+    ref = ModelRef.of(run)
     model = model_of(ref)
     engine = LocalEngine(num_workers(settings.workers))
     try:
-        if source.is_dir():
-            selected = _select_split(model, source, settings.split, engine.workers, progress)
-        else:
-            selected = _select_rows(ref, str(data), settings, engine, progress)
+        selected = select_rows(ref, data, settings, engine, progress)
         workers = min(engine.workers, len(selected.rows))
         progress.say(f"evaluating: {describe_team(workers, num_threads(settings.threads, workers))}")
         progress.start("evaluate", selected.counts.kept, "row")
@@ -117,12 +113,19 @@ def evaluate(
         progress.finish()
         engine.close()
     metrics, counts = measure(scores, model.classes), selected.counts
-    return Evaluation(
-        **dataclasses.asdict(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected
-    )
+    return Evaluation(**vars(metrics), rows_read=counts.read, dropped=counts.dropped, rejected=counts.rejected)
 
 
-def _select_split(model: SentimentModel, data: Path, name: str, workers: int, progress: Progress) -> _Selected:
+def select_rows(
+    ref: ModelRef, data: str | Path, settings: EvaluateSettings, engine: Engine, progress: Progress
+) -> SelectedRows:
+    """The rows of a split or of a raw file, once they are known to fit the run."""
+    if Path(data).is_dir():
+        return _select_split(model_of(ref), Path(data), settings.split, engine.workers, progress)
+    return _select_raw(ref, str(data), settings, engine, progress)
+
+
+def _select_split(model: SentimentModel, data: Path, name: str, workers: int, progress: Progress) -> SelectedRows:
     """The rows of a split, once its data is known to fit the run."""
     manifest = Manifest.load(data)
     if manifest.vocab_sha256 != model.config["vocab_sha256"]:
@@ -144,12 +147,12 @@ def _select_split(model: SentimentModel, data: Path, name: str, workers: int, pr
     with open_split(data, name):  # verified once here; the sections rely on it
         pass
     counts = RowCounts(read=rows, kept=rows, duplicates=0, dropped={}, rejected={})
-    return _Selected(cut_split(data, name, workers), counts)
+    return SelectedRows(cut_split(data, name, workers), counts)
 
 
-def _select_rows(
+def _select_raw(
     ref: ModelRef, source: str, settings: EvaluateSettings, engine: Engine, progress: Progress
-) -> _Selected:
+) -> SelectedRows:
     """The labelled rows of a raw file, once its labels are known to fit the run."""
     model = model_of(ref)
     sources = open_with_title(
@@ -166,7 +169,7 @@ def _select_rows(
     check_survey(pieces, surveys, settings.max_rejects)
     if not survey.rows.kept:
         raise CorpusError("has no rows to measure", where=source, remedy="give a file with labelled reviews")
-    return _Selected(rows, survey.rows)
+    return SelectedRows(rows, survey.rows)
 
 
 def _find(source: str, settings: EvaluateSettings, title: str | None) -> list[Source]:

@@ -1,1 +1,1 @@
-"""Draws runs and benchmarks as self-contained HTML pages with inline plots, without scripts or network requests."""
+"""Reads runs and results, compares them, and draws them as self-contained HTML pages without network requests."""

@@ -2,41 +2,74 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from typing import Any
 
-from tenor.reports.plots import Plot
+from tenor.reports.drawing.files import links
+from tenor.reports.drawing.plot import Plot
+from tenor.reports.drawing.theme import style_sheet
 from tenor.reports.values import number
 
-# The tests check that pages load nothing; this policy also makes the browser refuse requests and scripts.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_ROWS = 100  # in a table
+MOST_COLUMNS = 60  # in a table
 MOST_CHARACTERS = 1000  # in a value
 
 
+@dataclass(frozen=True)
+class Section:
+    """A part of a page, or all of it: a title, HTML that belongs to the title, and HTML below."""
+
+    title: str
+    head: list[str]
+    body: list[str]
+
+
 def page(title: str, body: Sequence[str]) -> str:
-    """Return a whole document with an inline style sheet."""
-    style = resources.files("tenor.reports").joinpath("page.css").read_text("utf-8")
+    """Return a whole document with an inline style sheet and one inline script.
+
+    The content policy makes the browser refuse all requests, and every script but the one whose hash it names. So even
+    text that were not escaped could not run.
+    """
+    style, script = _asset("page.css"), _asset("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en">',
             '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
             f"<title>{escape(title)}</title>",
-            f"<style>\n{style}</style></head>",
+            f"<style>\n{style_sheet()}{style}</style></head>",
             "<body><main>",
             *body,
-            "</main></body></html>\n",
+            f"</main><script>{script}</script></body></html>\n",
         ]
     )
+
+
+def _asset(name: str) -> str:
+    return resources.files("tenor.reports").joinpath(name).read_text("utf-8")
 
 
 def card(title: str, inner: str, wide: bool = False) -> str:
     """Return a box with a title; `inner` is HTML."""
     return f'<section class="card{" wide" if wide else ""}"><h2>{escape(title)}</h2>{inner}</section>'
+
+
+def folded(title: str, inner: str) -> str:
+    """Return a wide box that shows only its title until the reader opens it; `inner` is HTML."""
+    return f'<details class="card wide"><summary>{escape(title)}</summary>{inner}</details>'
+
+
+def grid(cards: Sequence[str]) -> str:
+    """Return boxes beside each other on wide screens."""
+    return f'<div class="grid">{"".join(cards)}</div>'
 
 
 def tiles(figures: Sequence[tuple[str, str, str]]) -> str:
@@ -50,21 +83,37 @@ def tiles(figures: Sequence[tuple[str, str, str]]) -> str:
 
 
 def plot(drawing: Plot) -> str:
-    """Return a card with a plot and its caption."""
-    inner = f"<figure>{drawing.svg}<figcaption>{escape(drawing.caption)}</figcaption></figure>"
-    return card(drawing.title, inner, drawing.wide)
+    """Return a card with a plot, its caption, and links to its files."""
+    files = links(drawing.title, drawing.png, drawing.csv)
+    inner = (
+        f'<figure><div class="drawing">{drawing.svg}</div><figcaption>{escape(drawing.caption)}</figcaption></figure>'
+    )
+    return card(drawing.title, inner + files, drawing.wide)
+
+
+def plots(drawings: Sequence[Plot | None]) -> list[str]:
+    """Return a card for each drawing that exists."""
+    return [plot(drawing) for drawing in drawings if drawing is not None]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """Return a table; the first column names the row, the other cells are right-aligned."""
-    titles = "".join(f'<th scope="col"{_side(i > 0)}>{escape(title)}</th>' for i, title in enumerate(head))
+    """Return a table; the first column names the row, columns of numbers are right-aligned."""
+    shown = [list(row[:MOST_COLUMNS]) for row in rows[:MOST_ROWS]]
+    is_right = [i > 0 and not any(_is_long(row[i]) for row in shown if i < len(row)) for i in range(len(head))]
+    titles = "".join(
+        f'<th scope="col"{_side(right)}>{escape(title)}</th>'
+        for title, right in zip(head[:MOST_COLUMNS], is_right, strict=False)
+    )
     lines = []
-    for first, *rest in rows[:MOST_ROWS]:
-        cells = "".join(f"<td{_side(True)}>{escape(show(value))}</td>" for value in rest)
-        lines.append(f'<tr><th scope="row">{escape(show(first))}</th>{cells}</tr>')
-    words = f"<caption>{escape(caption)}</caption>" if caption else ""
-    inner = f"{words}<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table>{inner}</table></div>{_more(len(rows))}'
+    for first, *rest in shown:
+        cells = "".join(
+            f"<td{_side(right)}{_raw(value)}>{escape(show(value))}</td>"
+            for value, right in zip(rest, is_right[1:], strict=False)
+        )
+        lines.append(f'<tr><th scope="row"{_raw(first)}>{escape(show(first))}</th>{cells}</tr>')
+    words = f'<p class="caption">{escape(caption)}</p>' if caption else ""
+    inner = f"<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'{words}<div class="scroll"><table>{inner}</table></div>{_more(len(rows))}'
 
 
 def pairs(values: Mapping[str, Any]) -> str:
@@ -75,6 +124,11 @@ def pairs(values: Mapping[str, Any]) -> str:
         for name, value in flat[:MOST_ROWS]
     ]
     return f'<div class="scroll"><table><tbody>{"".join(cells)}</tbody></table></div>{_more(len(flat))}'
+
+
+def faint(lines: Sequence[str]) -> str:
+    """Return notes, one paragraph each."""
+    return "".join(f'<p class="faint">{escape(cut(line))}</p>' for line in lines[:MOST_ROWS])
 
 
 def cut(text: str) -> str:
@@ -114,6 +168,16 @@ def plain(value: Any) -> str:
     if isinstance(value, list):
         return cut(", ".join(map(plain, value[:MOST_ROWS]))) or "–"
     return cut(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else show(value)
+
+
+def _raw(value: Any) -> str:
+    """Return the number behind a rounded cell as an attribute, for sorting."""
+    found = number(value)
+    return "" if found is None else f' data-value="{found!r}"'
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > 30
 
 
 def _side(right: bool) -> str:

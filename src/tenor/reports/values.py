@@ -1,4 +1,4 @@
-"""Checks on values from untrusted files: whether they are numbers, how deeply they nest, and what can be drawn."""
+"""Values from untrusted files: whether they are numbers, how deeply they nest, and how they can be drawn."""
 
 from __future__ import annotations
 
@@ -38,3 +38,27 @@ def readable(text: str) -> str:
     """Return the text on one line, without control characters and lone surrogates, which cannot be drawn."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return " ".join("".join(c if c.isprintable() else " " for c in whole).split())
+
+
+def tick(name: str, most: int = 18) -> str:
+    """Return a label of at most `most` characters for a plot.
+
+    Without escapes, matplotlib would read text between dollar signs as mathematics.
+    """
+    name = readable(name)
+    return (name if len(name) <= most else f"{name[: most - 1]}…").replace("$", r"\$")
+
+
+def left_out(count: int, most: int, things: str) -> str:
+    """Return a sentence, after a space, about what a plot leaves out; empty if it shows everything."""
+    return f" Only the first {most} of {count:,} {things} are shown." if count > most else ""
+
+
+def counted(count: float, thing: str) -> str:
+    """Return a number with its noun, such as `1 worker` or `2 workers`."""
+    return f"{count:,g} {thing}{'' if count == 1 else 's'}"
+
+
+def sentence(words: str) -> str:
+    """Return the words with a capital first letter and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}." if words else ""

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from tenor.environment import usable_cores
 from tenor.errors import RunError, UsageError
+from tenor.evaluation.metrics import Metrics, measure
+from tenor.evaluation.scores import Scores
 from tenor.groups import Alone, Group, choose_backend, choose_device, join
 from tenor.memory import keep_freed_memory
 from tenor.training.balancing.memory_warmup import enlarge, warm_up
@@ -27,11 +29,13 @@ from tenor.training.loop import Loop
 from tenor.training.optim.optimizers import Optimizer, make_rule
 from tenor.training.optim.precision import set_precision
 from tenor.training.optim.schedule import Schedule, scaled_rate
+from tenor.training.profiling.collect import brief, gather_spans, make_profiler, write_profile
 from tenor.training.runs.checkpoint import Checkpoint, newest_checkpoint
 from tenor.training.runs.config import FORMAT, stored_settings
 from tenor.training.runs.folder import RunFolder
 from tenor.training.runs.recorder import EventHandler, FirstRankRecorder, OtherRankRecorder, Recorder
 from tenor.training.runs.resume import check_same
+from tenor.training.runs.row_scores import write_row_scores
 from tenor.training.runs.tensorboard import TensorBoardRecorder
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies import Strategy, make_strategy
@@ -72,6 +76,7 @@ def train_as(world: World, job: TrainingJob, report: EventHandler, signalled: Ca
     try:
         task.check_device(device)
         strategy = make_strategy(settings, world)
+        strategy.profile = make_profiler(settings.profile, device)
         is_served = has_server(settings.strategy, world.size)  # then messages go through the server's channel
         group = Alone() if is_served else join(world, backend, settings.timeout)
         process = Process(world, group, device, signalled)
@@ -273,14 +278,28 @@ def _plan(loop: Loop, world: World) -> dict[str, Any]:
 def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     """Measure the kept weights on the test rows; rank 0 writes the result."""
     result = loop.summary()
+    if loop.settings.profile:
+        tracks = gather_spans(loop.strategy.profile, loop.group)
+        result["profile"] = brief(tracks)
+        if world.is_first:
+            write_profile(folder.path, tracks)
     loop.group.gather(torch.zeros(1))  # waits until rank 0 has saved the model
     kept = folder.load_model(loop.saved_weights())
     for name, weight in loop.saved_weights().items():
         weight.copy_(kept[name])
-    test = loop.task.measure(loop.model, "test", loop.group) if loop.settings.test else None
+    scores = loop.task.score(loop.model, "test", loop.group) if loop.settings.test else None
+    test = _measure_test(loop, scores) if loop.settings.test else None
     workers = num_computing(loop.settings.strategy, world.size)
     result |= {"test": test.as_dict() if test else {}, "workers": workers, **loop.task.known}
     loop.recorder.log({"event": "end", "step": loop.cursor.step, **result})
     if world.is_first:
+        if scores is not None:
+            write_row_scores(folder.path, scores)
         folder.finish(result, loop.task.card())
     return result
+
+
+def _measure_test(loop: Loop, scores: Scores | None) -> Metrics | None:
+    if scores is None:
+        return loop.task.measure(loop.model, "test", loop.group)
+    return measure(scores, loop.task.describe()["classes"])

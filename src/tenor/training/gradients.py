@@ -8,6 +8,7 @@ from torch import nn
 
 from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import Optimizer
+from tenor.training.profiling.spans import BACKWARD, FORWARD, OFF, Profiler
 from tenor.training.tasks.losses import Objective
 
 
@@ -17,6 +18,7 @@ def backpropagate(
     batch: TrainBatch,
     objective: Objective,
     before_last: Callable[[], None] = lambda: None,
+    profile: Profiler = OFF,
 ) -> tuple[float, float]:
     """Leave the gradient of the *sum* of losses in place; an empty batch leaves zeros.
 
@@ -26,11 +28,13 @@ def backpropagate(
         batch: This worker's samples. Their micro-batches add up.
         objective: The loss and the weights of the classes.
         before_last: Called before the last micro-batch. From then on, each gradient that backward completes is final.
+        profile: Records forward and backward.
 
     Returns:
         The sum of losses and the sum of weights.
     """
-    begin_gradients(optimizer, batch)
+    with profile.span(FORWARD):
+        begin_gradients(optimizer, batch)
     if len(batch) == 0:
         return 0.0, 0.0
     losses, weights, count = 0.0, 0.0, batch.num_micro_batches
@@ -38,8 +42,10 @@ def backpropagate(
     for index, micro_batch in enumerate(micro_batches):
         if index == len(micro_batches) - 1:
             before_last()
-        loss, weight = objective(model(micro_batch), micro_batch.labels)
-        loss.backward()
+        with profile.span(FORWARD):
+            loss, weight = objective(model(micro_batch), micro_batch.labels)
+        with profile.span(BACKWARD):
+            loss.backward()
         losses, weights = losses + float(loss.detach()), weights + float(weight)
     return losses, weights
 

@@ -23,6 +23,7 @@ from tenor.training.balancing.slowdown import Pace
 from tenor.training.batch import TrainBatch, divide
 from tenor.training.optim.optimizers import Optimizer
 from tenor.training.optim.schedule import Schedule
+from tenor.training.profiling.spans import EXCHANGE, READ_AHEAD, SAVE, UPDATE, VALIDATE
 from tenor.training.runs.checkpoint import Checkpoint
 from tenor.training.runs.cursor import Cursor
 from tenor.training.runs.recorder import Recorder
@@ -70,7 +71,7 @@ class Loop:
 
     def run(self) -> None:
         """Train to the end. On a signal, save a checkpoint and raise `Stopped`."""
-        cursor = self.cursor
+        cursor, profile = self.cursor, self.strategy.profile
         began = time.perf_counter() - cursor.seconds
         while not cursor.is_finished:
             cursor.is_finished = self._is_over(None)  # a resumed run may have no steps left
@@ -80,8 +81,9 @@ class Loop:
             last = cursor.batch if cursor.is_finished else self.task.order.num_batches
             with self.feed(self._load, cursor.epoch, cursor.batch, last) as batches:
                 before = time.perf_counter()
-                for batch in batches:
+                for batch in profile.waiting_for(self.strategy.feeding, batches):
                     tallies = self._step(self._as_decided(batch), before)
+                    profile.end_step(cursor.step)
                     before = time.perf_counter()
                     cursor.seconds = before - began
                     if tallies and tallies.signal:
@@ -104,7 +106,8 @@ class Loop:
         decision, shares = self.balance.shares(self.cursor.epoch, k)
         own = divide(self.task.order, self.cursor.epoch, k, shares)[self.grid.column.rank]
         began = time.thread_time()
-        batch = self.task.load(self.cursor.epoch, k, own)
+        with self.strategy.profile.span(READ_AHEAD):
+            batch = self.task.load(self.cursor.epoch, k, own)
         return replace(batch, decision=decision, load_seconds=time.thread_time() - began)
 
     def _as_decided(self, batch: TrainBatch) -> TrainBatch:
@@ -121,7 +124,7 @@ class Loop:
         Returns:
             The sums since the workers last settled, if they settle after this step; otherwise None.
         """
-        began = time.perf_counter()
+        began, profile = time.perf_counter(), self.strategy.profile
         self.model.train()
         with self.pace.stretch(self.cursor.step + 1, batch.num_padded):
             loss, weight = self.strategy.compute(batch.to(self.device), self.task.objective)
@@ -130,17 +133,20 @@ class Loop:
         sizes = (len(batch), batch.num_padded) if self.grid.is_counted else (0, 0)
         measures = (compute_seconds, self.wait_seconds, *sizes, *self._own_square(weight))
         vector = own.pack(self.group.rank, self.group.size, *measures)
-        stats = self.strategy.exchange(vector)
+        with profile.span(EXCHANGE):
+            stats = self.strategy.exchange(vector)
         lr = self.schedule(self.cursor.step)
-        self.norm = self.grid.whole_norm(self._own_norm())
-        self._clip()
-        is_sound = math.isfinite(self.norm) and math.isfinite(float(vector[0]))
-        if is_sound:
-            self.strategy.apply(lr)
-        else:
-            vector[0] = math.nan  # no loss is reported for a step that some worker skipped
+        with profile.span(UPDATE):
+            self.norm = self.grid.whole_norm(self._own_norm())
+            self._clip()
+            is_sound = math.isfinite(self.norm) and math.isfinite(float(vector[0]))
+            if is_sound:
+                self.strategy.apply(lr)
+            else:
+                vector[0] = math.nan  # no loss is reported for a step that some worker skipped
         self.pending = vector if self.pending is None else self.pending + vector
-        stats = stats + self.strategy.settle(self.pending)
+        with profile.span(EXCHANGE):
+            stats = stats + self.strategy.settle(self.pending)
         self.stats = self.stats + stats
         self.wait_seconds = stats.wait_seconds
         self.cursor.move(is_sound, time.perf_counter() - before)
@@ -209,8 +215,9 @@ class Loop:
 
     def _save(self) -> bool:
         """Save a checkpoint; return whether that succeeded, as far as this rank knows."""
-        state = self.strategy.state_dict()  # on every rank, because it may gather
-        return self.grid.column.rank != 0 or self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
+        with self.strategy.profile.span(SAVE):
+            state = self.strategy.state_dict()  # on every rank, because it may gather
+            return self.grid.column.rank != 0 or self.recorder.save(lambda: self.checkpoint(state), self.grid.row)
 
     def _own_norm(self) -> float:
         """The norm of the gradient that this worker holds at present."""
@@ -248,7 +255,8 @@ class Loop:
         for table in self.optimizer.tables.values():
             table.release()
         complete_weights(self.optimizer, self.grid.row)
-        valid = self.task.validate(self.model, self.group)
+        with self.strategy.profile.span(VALIDATE):
+            valid = self.task.validate(self.model, self.group)
         described = valid.as_dict() if valid else {}
         score = _score(valid, cursor.epoch)
         if cursor.judge(score) or self.settings.keep == "last":

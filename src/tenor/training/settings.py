@@ -260,6 +260,11 @@ class TrainSettings(Settings):
     )
     max_seconds: float = setting(0.0, "Stop after this many seconds; 0 for no limit.", group=STOPPING)
     max_steps: int = setting(0, "Stop after this many steps; 0 for no limit.", group=STOPPING)
+    profile: bool = setting(
+        False,
+        "Record where each step goes: trace.json for Perfetto (ui.perfetto.dev) or chrome://tracing, and a table.",
+        group=OUTPUT,
+    )
     tensorboard: bool = setting(False, "Also write TensorBoard events into the run folder.", group=OUTPUT)
     seed: int = setting(
         0, "Random seed for the initial weights, the order of the rows and dropout.", group=OPTIMISATION

@@ -10,7 +10,9 @@ from tenor.bench.scenarios import bench
 from tenor.bench.scenarios.prepare import time_by_stage
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
-from tenor.reports.bench_report import render
+from tenor.reports.report import render
+from tenor.reports.result_file import parse_result
+from tenor.reports.settings import ReportSettings
 
 
 def test_rows_and_figures() -> None:
@@ -22,7 +24,7 @@ def test_rows_and_figures() -> None:
     assert result.rows[1]["of_wc"] == 1.0
     assert len(result.notes) == 1 and result.notes[0].startswith("Time of tenor-1 by stage: ")
     assert all(stage in result.notes[0] for stage in ("reading", "removing duplicates", "writing shards"))
-    shown = render(result)
+    shown = render([parse_result(result.as_dict())], ReportSettings())
     assert "wc -w" in shown and "megabytes per second" in shown and shown.count("<svg") == 1
 
 

@@ -10,7 +10,9 @@ from tenor.errors import UsageError
 from tenor.models.classifier import ModelSpec, ReviewClassifier
 from tenor.models.deep.part import DeepSpec
 from tenor.models.dense import DenseClassifier
-from tenor.reports.bench_report import render
+from tenor.reports.report import render
+from tenor.reports.result_file import parse_result
+from tenor.reports.settings import ReportSettings
 from tenor.training.settings import TrainSettings
 from tenor.training.traits import STRATEGIES, TASKS, TaskTraits
 
@@ -58,6 +60,6 @@ def test_rows_have_speed_accuracy_bytes_and_a_curve() -> None:
         assert row["curve"]["bytes"][1] == 2 * row["curve"]["bytes"][0] == row["bytes_sent"]
     assert [row["workers"] for row in original] == [1, 2, 4, 6, 8, 10, 16, 32]
     assert (original[4]["test_accuracy"], round(original[4]["speed_up"], 2)) == (0.523, 1.62)
-    shown = render(result)
+    shown = render([parse_result(result.as_dict())], ReportSettings())
     assert "Against bytes" in shown and "local-sgd" in shown and "original-32" in shown
     assert shown.count("<svg") == 2

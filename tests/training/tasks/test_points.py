@@ -13,7 +13,6 @@ from helpers.training import losses, run, weights
 
 import tenor
 from tenor.errors import RunError, UsageError
-from tenor.reports.run_report import write_report
 from tenor.training.tasks.spirals import NOISE, bayes_accuracy, densities, make_points
 
 POINTS = {"task": "points", "hidden": 64, "batch_size": 256, "lr": 0.02, "keep": "last"}
@@ -64,7 +63,7 @@ def test_a_run_comes_near_the_best(trained: tuple[Path, dict[str, Any]]) -> None
 
 
 def test_a_report_is_drawn(trained: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    page = write_report(trained[0], tmp_path / "report.html").read_text()
+    page = tenor.report(trained[0], tmp_path / "report.html").read_text()
     assert "test points are classified correctly" in page and "spiral 4" in page
 
 

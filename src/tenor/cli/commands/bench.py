@@ -43,6 +43,7 @@ def bench(
 
     The scenarios are:
     """
+    import tenor
     from tenor.bench import scenarios
 
     if out is not None and out.suffix == ".html":
@@ -58,10 +59,8 @@ def bench(
         raise Stopped(stopped.signal, _CONTINUE if settings.journal else "nothing was written") from stopped
     result = replace(result, command=shlex.join(["tenor", *sys.argv[1:]]))
     if out is not None:
-        from tenor.reports.bench_report import write_bench_page  # loads matplotlib
-
         write_bytes(out, (strict_json(result.as_dict(), indent=1) + "\n").encode())
-        write_bench_page(result, out.with_suffix(".html"))
+        tenor.report(out, out.with_suffix(".html"))
     if settings.journal:
         Path(settings.journal).unlink(missing_ok=True)  # the measurement is complete
     machine = result.environment["machine"]

@@ -17,6 +17,8 @@ from tenor.cli.command import command
 from tenor.cli.console import Console, table
 from tenor.errors import MissingExtra, UsageError
 from tenor.preparation.settings import PrepareSettings
+from tenor.store.atomic import write_bytes
+from tenor.store.strict import strict_json
 from tenor.training.settings import TrainSettings
 
 MARK = ".tenor-demo"  # a folder with this file was made by an earlier demo and may be replaced
@@ -49,7 +51,6 @@ def demo(
 
     import tenor
     from tenor.bench.scenarios.scaling import compare_workers
-    from tenor.reports.run_report import write_report
 
     raw = find_reviews()
     claim(out)
@@ -62,7 +63,9 @@ def demo(
     with story.stage("train an LSTM with 2 workers"):
         trained = tenor.train(data, run, settings, progress=console.progress()).as_dict()
     with story.stage("measure short runs with 1 and 2 workers, in turns"):
-        scaling = compare_workers(data, settings, SHORT_RUNS, console.progress()).rows
+        measured = compare_workers(data, settings, SHORT_RUNS, console.progress())
+        write_bytes(out / "scaling.json", strict_json(measured.as_dict(), indent=1).encode())
+        scaling = measured.rows
     with story.stage("evaluate on the held-out 20 %"):
         metrics = tenor.evaluate(run, data).as_dict()
     with story.stage("predict five sentences"):
@@ -70,7 +73,7 @@ def demo(
         for sentence, prediction in zip(SENTENCES, predictions, strict=True):
             story.say(f"{prediction.label:>8} {prediction.probability:.2f}  {sentence}")
     with story.stage("write the report"):
-        report = write_report(run, out / "report.html", scaling)
+        report = tenor.report([run, out / "scaling.json"], out / "report.html")
     result = summary(metrics, scaling, trained)
     title = f"test split, {metrics['rows']:,} rows"
     console.result(

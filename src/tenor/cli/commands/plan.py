@@ -19,7 +19,7 @@ from tenor.wording import dollars_text, seconds_text
 if TYPE_CHECKING:
     from tenor.planning.ledger import Score
     from tenor.planning.result import PlanResult
-    from tenor.planning.rows import PlanRow, Span
+    from tenor.planning.rows import Interval, PlanRow
 
 
 @command(example="tenor plan RUN --workers 1-64 --under 1h", settings=PlanSettings)
@@ -66,9 +66,12 @@ def plan(
     result = _make(console, settings, given, source, runs, out)
     result = replace(result, command=shlex.join(["tenor", *sys.argv[1:]]))
     if out is not None and not settings.measure:
-        from tenor.reports.plan_report import write_plan
+        import tenor
+        from tenor.store.atomic import write_bytes
+        from tenor.store.strict import strict_json
 
-        write_plan(result.as_dict(), out)
+        write_bytes(out, (strict_json(result.as_dict(), indent=1) + "\n").encode())
+        tenor.report(out, out.with_suffix(".html"))
     console.result(result.as_dict(), plan_text(result))
 
 
@@ -201,5 +204,5 @@ def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
     ]
 
 
-def _interval(span: Span) -> str:
+def _interval(span: Interval) -> str:
     return "measured" if span.low == span.high else f"{seconds_text(span.low)} to {seconds_text(span.high)}"

@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console
-from tenor.errors import UsageError
-from tenor.store.trusted import read_json
+from tenor.reports.settings import ReportSettings
 
-MAX_BYTES = 64 << 20  # of a benchmark result
+_SOURCES = "Run folders made by `tenor train`, and results of `tenor bench --out` or `tenor plan`."
 
 
-@command(example="tenor report RUN --out report.html")
+@command(example="tenor report RUN-LSTM RUN-GRU --out compare.html", settings=ReportSettings)
 def report(
     console: Console,
-    run: Annotated[Path, typer.Argument(help="Run folder made by `tenor train`.", metavar="RUN")],
-    out: Annotated[Path | None, typer.Option("--out", help="HTML file to write. Default: RUN/report.html.")] = None,
-    bench: Annotated[
+    sources: Annotated[list[Path], typer.Argument(help=_SOURCES, metavar="RUN-or-RESULT...", show_default=False)],
+    settings: ReportSettings,
+    out: Annotated[
         Path | None,
         typer.Option(
-            "--bench", help="Result of `tenor bench scaling --out`. The page then shows the speed-up by workers."
+            "--out", help="HTML file to write. Default: RUN/report.html, RESULT.html, or report.html for several."
         ),
     ] = None,
 ) -> None:
-    """Write a report of a run as one HTML file: learning curves, confusion matrix, scaling, settings."""
-    from tenor.reports.run_report import write_report
+    """Write a report of runs and results as one HTML file, in a light and a dark theme.
 
-    written = write_report(run, out or run / "report.html", _rows(bench) if bench else ())
-    console.result({"run": str(run), "report": str(written), "bytes": written.stat().st_size}, str(written))
+    One run gets its learning curves, confusion matrix, calibration and workers. Several runs are shown side by side.
+    Every plot can be saved as PNG and its data as CSV; tables can be sorted and copied.
+    """
+    import tenor
 
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    result = read_json(file.resolve(), MAX_BYTES, UsageError)
-    scenario, rows = result.get("scenario"), result.get("rows")
-    if not isinstance(scenario, str) or not isinstance(rows, list):
-        remedy = "give --bench a file written by `tenor bench scaling --out`"
-        raise UsageError("is not the result of a benchmark", where=file, remedy=remedy)
-    found = [row for row in rows if isinstance(row, dict) and {"workers", "samples_per_s"} <= set(row)]
-    if scenario != "scaling" or not found:  # in other scenarios, rows differ by more than their workers
-        what = f"is a result of the scenario {scenario:.40} with {len(found)} usable rows"
-        raise UsageError(what, where=file, remedy="give --bench a file written by `tenor bench scaling --out`")
-    return found
+    written = tenor.report(sources, out, settings)
+    figures = {"sources": [str(source) for source in sources], "report": str(written)}
+    console.result({**figures, "bytes": written.stat().st_size}, str(written))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,7 +52,17 @@ def train(
         return
     human = f"{result['steps']:,} steps in {result['seconds']:.1f} s, {result['samples_per_s']:,.0f} samples/s"
     split = "test" if result["test"] else "valid"
+    if "profile" in result:
+        human += f"\n{_profile(result['profile'])}\n"
     console.result(result, f"{human}\n{metrics_table(result[split], f'{split} split')}\nrun: {out}")
+
+
+def _profile(profile: dict[str, Any]) -> str:
+    """A table of where a step goes."""
+    from tenor.training.profiling.collect import table_of
+
+    title = f"where a step goes, mean of steps {profile['first_step']:,} to {profile['last_step']:,}"
+    return f"\n{title}\n\n{table(*table_of(profile), decimals=2)}"
 
 
 def _compare(

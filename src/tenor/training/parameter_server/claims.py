@@ -12,9 +12,11 @@ import torch
 from torch import Tensor
 
 from tenor.training.parameter_server.messages import Array, Message, refused
+from tenor.training.profiling.spans import NAMES, Span
 
 MOST = 1 << 53  # whole numbers up to here are exact as floats
 LAST_SIGNAL = 64
+MOST_SPANS = 1024  # of a push
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Counts:
     padded: int
     saved: int  # bytes; negative if the compressed gradient is longer
     signal: int  # a signal that the worker received, or 0
+    spans: tuple[Span, ...] = ()  # what the worker did since its last push, with --profile
 
 
 def read_counts(values: Mapping[str, Any]) -> Counts:
@@ -42,7 +45,24 @@ def read_counts(values: Mapping[str, Any]) -> Counts:
         padded=_whole(values, "padded"),
         saved=_whole(values, "saved", least=-MOST),
         signal=_whole(values, "signal", most=LAST_SIGNAL),
+        spans=_spans(values.get("spans", [])),
     )
+
+
+def _spans(value: Any) -> tuple[Span, ...]:
+    if not isinstance(value, list) or len(value) > MOST_SPANS:
+        raise refused("its 'spans' are not a list")
+    return tuple(_span(one) for one in value)
+
+
+def _span(value: Any) -> Span:
+    if not isinstance(value, list) or len(value) != 4 or value[0] not in NAMES:
+        raise refused("its 'spans' are not spans")
+    fields = dict(zip(Span._fields, value, strict=True))
+    start, end = _size(fields, "start"), _size(fields, "end")
+    if not start <= end <= MOST:
+        raise refused("its 'spans' end before they start")
+    return Span(str(value[0]), start, end, _whole(fields, "step"))
 
 
 def read_rows(message: Message, sizes: Sequence[int]) -> list[Tensor]:

@@ -38,6 +38,7 @@ MAY_CHANGE = {
     "max_restarts",
     "max_replacements",
     "tensorboard",
+    "profile",
     "test",
     "resume",
 }

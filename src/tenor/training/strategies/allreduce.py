@@ -56,7 +56,7 @@ class AllReduce(Strategy):
         for bucket in self.buckets:
             bucket.missing = set(bucket.parameters)
         self.is_last = False
-        return backpropagate(self.model, self.optimizer, batch, objective, self._expect_final_gradients)
+        return backpropagate(self.model, self.optimizer, batch, objective, self._expect_final_gradients, self.profile)
 
     def _expect_final_gradients(self) -> None:
         self.is_last = True

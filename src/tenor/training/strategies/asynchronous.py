@@ -36,6 +36,7 @@ from tenor.training.parameter_server.client import Client
 from tenor.training.parameter_server.leases import Grant, Leases
 from tenor.training.parameter_server.messages import END, FAILED, HELLO, PUSH, ROWS, VALUES, WORK, Message, refused
 from tenor.training.parameter_server.transports import open_channel, open_line
+from tenor.training.profiling.spans import EXCHANGE, WAIT
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.single import Single
@@ -49,6 +50,7 @@ LOOK_SECONDS = 0.05  # between looks for overdue leases
 
 class Asynchronous(Strategy):
     resumes_scattered = True
+    feeding = WAIT  # for the pushes of the workers
 
     def __init__(self, settings: TrainSettings, world: World, compression: Compression) -> None:
         self.settings, self.world, self.compression = settings, world, compression
@@ -82,7 +84,7 @@ class Asynchronous(Strategy):
         optimizer = Optimizer(model, SGD())  # collects gradients; it never steps
         cargo = Cargo(model, optimizer, self.compression)
         line = open_line(self.world, self._backend(model), cargo.limit, self.settings.timeout)
-        return Client(task, model, optimizer, cargo, pace).run(line, signalled)
+        return Client(task, model, optimizer, cargo, pace, self.profile).run(line, signalled)
 
     def feed(
         self, load: Callable[[int], TrainBatch], epoch: int, start: int, stop: int
@@ -184,6 +186,7 @@ class Asynchronous(Strategy):
             return None
         assert grant is not None
         self.num_saved += counts.saved
+        self.profile.add(worker, counts.spans)
         self.pushes[grant] = Push(grant, pull, counts, message.arrays)
         if not verdict.update:
             return None
@@ -199,6 +202,10 @@ class Asynchronous(Strategy):
 
     def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
         """Add up the gradients of the workers, in the order of their parts."""
+        with self.profile.span(EXCHANGE):
+            return self._add_up(batch)
+
+    def _add_up(self, batch: TrainBatch) -> tuple[float, float]:
         assert isinstance(batch, Arrival)
         self.arrival, rows = batch, batch.pushes[0].pull.rows
         total: list[Tensor] = []

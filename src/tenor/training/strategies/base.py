@@ -20,6 +20,7 @@ from tenor.training.batch import TrainBatch
 from tenor.training.gradients import backpropagate, divide_gradients
 from tenor.training.loader import Ahead
 from tenor.training.optim.optimizers import Optimizer
+from tenor.training.profiling.spans import LOAD, OFF, Profiler
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.grid import Grid, make_grid
 from tenor.training.tasks.base import Task
@@ -54,6 +55,8 @@ class Strategy:
 
     waited_inside = 0.0  # seconds that the last `compute` waited for other workers
     signal = 0  # a signal that some other worker received
+    profile: Profiler = OFF  # records what this process does when
+    feeding = LOAD  # what the loop does until `feed` gives the next batch
     is_client = False  # whether this rank computes for a server, in `run_client`, and runs no loop
     measures_noise = False  # whether the workers agree on a gradient in every step, which theirs can be compared with
     resumes_scattered = False  # whether a resumed epoch may leave out any set of batches, not only the first ones
@@ -81,7 +84,7 @@ class Strategy:
 
     def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
         """Run forward and backward over this worker's samples; return the sum of losses and the sum of weights."""
-        return backpropagate(self.model, self.optimizer, batch, objective)
+        return backpropagate(self.model, self.optimizer, batch, objective, profile=self.profile)
 
     def exchange(self, tallies: Tensor) -> SyncStats:
         """Make the gradient the one to apply.

@@ -23,6 +23,7 @@ from tenor.errors import UsageError
 from tenor.groups import Group, estimate_ring_bytes
 from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import Optimizer
+from tenor.training.profiling.spans import WAIT
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.worker_state import gather_state, restore_state
@@ -68,7 +69,8 @@ class Hogwild(Strategy):
     def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
         began = time.perf_counter()
         if self.has_met:  # wait until all workers are back: the first one may still be saving the weights
-            self.group.gather(torch.zeros(1))
+            with self.profile.span(WAIT):
+                self.group.gather(torch.zeros(1))
             self.has_met = False
         self.waited_inside = time.perf_counter() - began
         loss, weight = super().compute(batch, objective)

@@ -22,6 +22,7 @@ from tenor.models.stage import StagedModel
 from tenor.training.batch import TrainBatch
 from tenor.training.gradients import begin_gradients, divide_gradients
 from tenor.training.optim.optimizers import Optimizer
+from tenor.training.profiling.spans import FORWARD
 from tenor.training.settings import TrainSettings
 from tenor.training.strategies.base import Strategy, SyncStats
 from tenor.training.strategies.grid import make_grid
@@ -51,9 +52,10 @@ class ModelParallel(Strategy):
         optimizer.narrow([name for name, weight in model.named_parameters() if id(weight) in held])
 
     def compute(self, batch: TrainBatch, objective: Objective) -> tuple[float, float]:
-        begin_gradients(self.optimizer, batch)
+        with self.profile.span(FORWARD):
+            begin_gradients(self.optimizer, batch)
         count = batch.num_micro_batches or self.depth  # more micro-batches mean less waiting, but smaller products
-        sums = self.pipeline.run(batch.micro_batches(count), objective)
+        sums = self.pipeline.run(batch.micro_batches(count), objective, self.profile)
         self.waited_inside = self.pipeline.wait_seconds
         return sums
 

@@ -22,6 +22,7 @@ from tenor.errors import UsageError
 from tenor.groups import Group, Pending
 from tenor.models.stage import Stage, run_stages
 from tenor.training.batch import TrainBatch
+from tenor.training.profiling.spans import BACKWARD, EXCHANGE, FORWARD, OFF, WAIT, Profiler
 from tenor.training.tasks.losses import Objective
 
 
@@ -103,13 +104,15 @@ class Pipeline:
         self.bytes_sent = 0  # in the last run
         self.wait_seconds = 0.0  # in the last run
 
-    def run(self, micro_batches: Sequence[TrainBatch], objective: Objective) -> tuple[float, float]:
+    def run(
+        self, micro_batches: Sequence[TrainBatch], objective: Objective, profile: Profiler = OFF
+    ) -> tuple[float, float]:
         """Leave the gradient of the sum of losses with this rank's weights.
 
         Returns:
             The sums of losses and of weights on the rank of the last part, zeros on the other ranks.
         """
-        self.micro_batches, self.objective = micro_batches, objective
+        self.micro_batches, self.objective, self.profile = micro_batches, objective, profile
         self.bytes_sent, self.wait_seconds = 0, 0.0
         self.totals = [0.0, 0.0]
         self.kept: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}  # inputs and outputs, until the backward pass
@@ -117,7 +120,8 @@ class Pipeline:
         own = plan(tuple(part.rank for part in self.parts), len(micro_batches))[self.row.rank]
         self.inbox = {one: self._expect(one) for one in own if self._source(one) is not None}
         for one in own:
-            (self._backward if one.is_backward else self._forward)(one)
+            with profile.span(BACKWARD if one.is_backward else FORWARD):
+                (self._backward if one.is_backward else self._forward)(one)
         for pending, _ in self.sends:
             self._wait(pending)
         return self.totals[0], self.totals[1]
@@ -145,13 +149,15 @@ class Pipeline:
 
     def _wait(self, pending: Pending) -> None:
         began = time.perf_counter()
-        pending.wait()
+        with self.profile.span(WAIT):
+            pending.wait()
         self.wait_seconds += time.perf_counter() - began
 
     def _send(self, tensor: Tensor, one: Pass) -> None:
         """Send a tensor to the pass that takes it as its input."""
         tensor = tensor.detach().contiguous()
-        self.sends.append((self.row.start_send(tensor, self.parts[one.part].rank, self._tag(one)), tensor))
+        with self.profile.span(EXCHANGE):
+            self.sends.append((self.row.start_send(tensor, self.parts[one.part].rank, self._tag(one)), tensor))
         self.bytes_sent += tensor.nbytes
 
     def _forward(self, one: Pass) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tenor.evaluation.metrics import Metrics
+from tenor.evaluation.scores import Scores
 from tenor.groups import Group
 from tenor.models.stage import StagedModel
 from tenor.store.order import Order
@@ -71,6 +72,13 @@ class Task:
     def measure(self, model: nn.Module, split: str, group: Group) -> Metrics | None:
         """The metrics of the model on a split, computed together by the group; None if the split is empty."""
         raise NotImplementedError
+
+    def score(self, model: nn.Module, split: str, group: Group) -> Scores | None:
+        """The probabilities and labels of a split in the order of its rows; None if it is empty or has no fixed order.
+
+        Two runs that were scored on the same rows can be compared row by row.
+        """
+        return None
 
     def validate(self, model: nn.Module, group: Group) -> Metrics | None:
         """Fit what is fitted on the validation rows, and measure the model on them; None if there are no such rows."""

@@ -67,8 +67,11 @@ class Points(Task):
             num_micro_batches=self.settings.accumulate,
         )
 
-    @torch.inference_mode()
     def measure(self, model: nn.Module, split: str, group: Group) -> Metrics | None:
+        return measure(self.score(model, split, group), CLASSES)
+
+    @torch.inference_mode()
+    def score(self, model: nn.Module, split: str, group: Group) -> Scores:
         model.eval()
         points, labels = self.splits[split]
         mine = np.arange(group.rank, len(labels), group.size)
@@ -77,9 +80,10 @@ class Points(Task):
         logits = model(batch.to(next(model.parameters()).device))
         own = logits.softmax(1).float().cpu()
         every = group.gather(own.flatten()).numpy().reshape(-1, NUM_CLASSES)
+        places = np.argsort(np.concatenate([np.arange(r, len(labels), group.size) for r in range(group.size)]))
         total = Scores()
-        total.add(every, group.gather(torch.from_numpy(labels[mine].astype(np.int64))).numpy())
-        return measure(total, CLASSES)
+        total.add(every[places], labels)
+        return total
 
     def describe(self) -> dict[str, Any]:
         model = {"inputs": 2, "hidden": self.settings.hidden, "classes": NUM_CLASSES}

@@ -157,13 +157,27 @@ class Reviews(Task):
         logits, labels = self._logits(model, split, group)
         return self._measure(model, logits, labels) if len(labels) else None
 
+    def score(self, model: nn.Module, split: str, group: Group) -> Scores | None:
+        logits, labels = self._logits(model, split, group)
+        if not len(labels):
+            return None
+        batches = self._batches(split)
+        places = np.argsort(np.concatenate([b for rank in range(group.size) for b in batches[rank :: group.size]]))
+        assert isinstance(model, ReviewClassifier)
+        found = Scores()
+        found.add(to_probabilities(model, logits)[places], labels[places])
+        return found
+
+    def _batches(self, split: str) -> list[NDArray[np.int64]]:
+        """The rows of a split, those of similar length together; every rank evaluates some batches."""
+        rows = np.argsort(self.splits[split].lengths, kind="stable")
+        return [rows[at : at + EVALUATION_BATCH] for at in range(0, len(rows), EVALUATION_BATCH)]
+
     def _logits(self, model: nn.Module, split: str, group: Group) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """(parts, rows, outputs) and the labels of a split, computed together by the group; the same on all ranks."""
         assert isinstance(model, ReviewClassifier)
         part, inference = self.splits[split], Inference(model)
-        rows = np.argsort(part.lengths, kind="stable")
-        batches = [rows[at : at + EVALUATION_BATCH] for at in range(0, len(rows), EVALUATION_BATCH)]
-        own = batches[group.rank :: group.size]
+        own = self._batches(split)[group.rank :: group.size]
         shape = (-1, self.spec.num_parts, self.spec.num_outputs)
         found = [inference.logits(*part.gather(batch)).swapaxes(0, 1) for batch in own]
         flat = torch.from_numpy(np.concatenate([np.empty((0, *shape[1:]), np.float32), *found]).flatten())

@@ -19,8 +19,8 @@ from tenor.bench.measuring import Contender, measure
 from tenor.bench.network.hosts import open_hosts
 from tenor.bench.network.spec import parse_network
 from tenor.bench.results import Result
+from tenor.bench.scaling_figures import add_scaling
 from tenor.bench.scaling_tables import BASE, STRONG
-from tenor.bench.scenarios.scaling.figures import add_scaling, describe_thresholds
 from tenor.bench.scenarios.scaling.inputs import Inputs
 from tenor.bench.scenarios.scaling.points import Point, choose_points
 from tenor.bench.scenarios.scaling.work import Threshold, Work
@@ -61,8 +61,10 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     for row, point in zip(result.rows, points, strict=True):
         row["network"] = settings.network or None
         row["shares_cores"] = point.shares_cores
+        if point.name in work.curves:
+            row["curve"] = work.curves[point.name]
     add_scaling(result.rows)
-    result.notes.extend([*notes, *describe_thresholds(settings, result.rows)])
+    result.notes.extend([*notes, *describe_thresholds(settings)])
     return result
 
 
@@ -82,6 +84,18 @@ def _hosts(settings: BenchSettings, points: list[Point]) -> Iterator[list[Networ
         yield hosts
 
 
+def describe_thresholds(settings: BenchSettings) -> list[str]:
+    """A sentence about what the rows of the kind `until` trained for."""
+    asked = []
+    if settings.until_loss:
+        asked.append(f"a mean training loss of at most {settings.until_loss:g} in an epoch")
+    if settings.until_accuracy:
+        asked.append(f"a validation accuracy of at least {settings.until_accuracy:g}")
+    if not asked:
+        return []
+    return [f"Rows `until` train {settings.epochs} epochs; looked for after each epoch: {' and '.join(asked)}."]
+
+
 def compare_workers(
     data: Path, training: TrainSettings, settings: BenchSettings, progress: Progress = SILENT
 ) -> Result:
@@ -94,6 +108,6 @@ def compare_workers(
     ]
     result = measure("scaling", contenders, settings.repeats, settings.warmups, progress)
     for row, point in zip(result.rows, points, strict=True):
-        row |= {"stage": point.stage, "kind": point.kind, "strategy": "auto", "shares_cores": point.shares_cores}
+        row.update(stage=point.stage, kind=point.kind, strategy="auto", shares_cores=point.shares_cores)
     add_scaling(result.rows)
     return result

@@ -36,18 +36,31 @@ class Threshold:
     def of(cls, settings: BenchSettings) -> Threshold:
         return cls(settings.until_loss, settings.until_accuracy)
 
-    def is_reached(self, epoch: Mapping[str, Any]) -> bool:
-        """Whether an epoch of the log has a low enough training loss and a high enough validation accuracy."""
-        loss, accuracy = epoch.get("train_loss"), epoch.get("valid", {}).get("accuracy")
-        is_low = not self.loss or (loss is not None and loss <= self.loss)
-        return is_low and (not self.accuracy or (accuracy is not None and accuracy >= self.accuracy))
+    def reached(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+        """Epochs and seconds until each threshold, by name; infinite if no epoch of the log reaches it."""
+        found: dict[str, float] = {}
+        if self.loss:
+            found |= _first(f"loss_{self.loss:g}", [_loss(epoch) <= self.loss for epoch in epochs], epochs)
+        if self.accuracy:
+            goal = f"accuracy_{self.accuracy:g}"
+            found |= _first(goal, [_accuracy(epoch) >= self.accuracy for epoch in epochs], epochs)
+        return found
 
-    def first(self, epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-        """Epochs and seconds until the threshold; infinite if no epoch reaches it."""
-        found = next((epoch for epoch in epochs if self.is_reached(epoch)), None)
-        if found is None:
-            return {"epochs_to_threshold": math.inf, "seconds_to_threshold": math.inf}
-        return {"epochs_to_threshold": float(found["epoch"]), "seconds_to_threshold": float(found["seconds"])}
+
+def _loss(epoch: Mapping[str, Any]) -> float:
+    """The mean training loss of an epoch; infinite if it is not known."""
+    return math.inf if epoch.get("train_loss") is None else float(epoch["train_loss"])
+
+
+def _accuracy(epoch: Mapping[str, Any]) -> float:
+    """The validation accuracy after an epoch; 0 if there is no validation split."""
+    return float(epoch.get("valid", {}).get("accuracy") or 0.0)
+
+
+def _first(goal: str, is_there: Sequence[bool], epochs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    first = next((epoch for epoch, reached in zip(epochs, is_there, strict=True) if reached), None)
+    way = (math.inf, math.inf) if first is None else (float(first["epoch"]), float(first["seconds"]))
+    return {f"epochs_to_{goal}": way[0], f"seconds_to_{goal}": way[1]}
 
 
 class Work:
@@ -64,6 +77,7 @@ class Work:
         self, inputs: Inputs, training: TrainSettings, threshold: Threshold, hosts: Sequence[NetworkHost]
     ) -> None:
         self.inputs, self.training, self.threshold, self.hosts = inputs, training, threshold, hosts
+        self.curves: dict[str, dict[str, list[float]]] = {}  # by name of a point: the last run until a threshold
 
     def runner(self, point: Point, first: int) -> Callable[[], Mapping[str, float]]:
         """A function that does the work once more each time; runs until a threshold have seeds from `first` on."""
@@ -106,9 +120,9 @@ class Work:
         """Train all epochs; the threshold is looked for in the log, because the learning rate depends on the end."""
         events, run = self._run(self._settings(point, seed=seed), point)
         epochs = [event for event in events if event["event"] == "epoch"]
-        accuracy = epochs[-1]["valid"].get("accuracy")
-        last = {"valid_accuracy": float("nan") if accuracy is None else accuracy}
-        return {**run, **self.threshold.first(epochs), **last}
+        accuracies = [_accuracy(epoch) for epoch in epochs]
+        self.curves[point.name] = {"accuracy": accuracies, "seconds": [epoch["seconds"] for epoch in epochs]}
+        return {**run, **self.threshold.reached(epochs), "valid_accuracy": accuracies[-1]}
 
     def _run(self, settings: TrainSettings, point: Point) -> tuple[list[dict[str, Any]], dict[str, float]]:
         """The events of a run, and its rates without warm-up steps."""

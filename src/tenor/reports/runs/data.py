@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
-from tenor.reports.run_log import read_log
+from tenor.reports.runs.log import Log, read_log
+from tenor.reports.runs.profile import Profile, read_profile
 from tenor.reports.values import levels
 from tenor.store.trusted import DEPTH, read_bytes
 from tenor.training.runs.config import read_config
@@ -29,6 +30,8 @@ class RunData:
     steps: list[dict[str, Any]]
     epochs: list[dict[str, Any]]
     notes: tuple[str, ...] = ()  # what could not be read
+    profile: Profile | None = None
+    folder: Path | None = None
 
     @property
     def classes(self) -> list[str]:
@@ -42,23 +45,45 @@ class RunData:
             found = self.epochs[-1].get("valid")
         return found if isinstance(found, dict) else {}
 
+    @property
+    def split(self) -> str:
+        """The split whose metrics count: `test`, or `valid` if the run was not measured on test rows."""
+        return "test" if self.metrics("test") else "valid"
 
-def read_run(folder: Path) -> RunData:
+    @property
+    def settings(self) -> dict[str, Any]:
+        settings = self.config.get("settings")
+        return settings if isinstance(settings, dict) else {}
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        machine = self.environment.get("machine")
+        return machine if isinstance(machine, dict) else {}
+
+
+def read_run(folder: Path, *, only_result: bool = False) -> RunData:
     """Read the files that `tenor train` wrote.
+
+    Args:
+        folder: The run folder.
+        only_result: Whether to skip the log and the profile of a finished run.
 
     Raises:
         RunError: The folder is not a run folder, or a file is damaged.
     """
-    config = read_config(folder)
-    log = read_log(folder / "metrics.jsonl")
+    config, result = read_config(folder), _read_object(folder / "result.json")
+    is_short = only_result and bool(result)
+    log = Log() if is_short else read_log(folder / "metrics.jsonl")
     return RunData(
         name=folder.resolve().name,
         config=config,
         environment=_read_object(folder / "environment.json"),
-        result=_read_object(folder / "result.json") or log.end,
+        result=result or log.end,
         steps=log.steps,
         epochs=log.epochs,
         notes=tuple(log.notes),
+        profile=None if is_short else read_profile(folder),
+        folder=folder,
     )
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tenor.bench.measuring import spread
-from tenor.bench.scaling_tables import BASE, UNTIL
-from tenor.bench.settings import BenchSettings
+from tenor.bench.scaling_tables import BASE, STRONG, UNTIL
 
 Row = dict[str, Any]
 
@@ -46,15 +45,19 @@ def _turns(row: Row) -> list[float]:
     return values
 
 
-def describe_thresholds(settings: BenchSettings, rows: Sequence[Row]) -> list[str]:
-    """A sentence about what the rows of the kind `until` trained for, and which of them did not get there."""
-    asked = []
-    if settings.until_loss:
-        asked.append(f"a mean training loss of at most {settings.until_loss:g} in an epoch")
-    if settings.until_accuracy:
-        asked.append(f"a validation accuracy of at least {settings.until_accuracy:g}")
-    if not asked:
-        return []
-    missed = [row["name"] for row in rows if row["kind"] == UNTIL and row["epochs_to_threshold"] == float("inf")]
-    ending = f" Not reached within {settings.epochs} epochs: {', '.join(missed)}." if missed else ""
-    return [f"The threshold is {' and '.join(asked)}, looked at after each epoch.{ending}"]
+def join_bases(rows: Sequence[Row]) -> list[Row]:
+    """The rows of several results as those of one: only the base row with the fewest workers stays a base row.
+
+    The others divide the same work among more workers, so they become rows of strong scaling. Of rows with the same
+    name, the first is kept.
+    """
+    fewest: dict[tuple[Any, Any], Row] = {}
+    for row in rows:
+        if row["kind"] == BASE:
+            key = (row["stage"], row["strategy"])
+            fewest[key] = min(fewest.get(key, row), row, key=lambda one: one["workers"])
+    first: dict[str, Row] = {}
+    for row in rows:
+        is_base = row["kind"] != BASE or row is fewest[row["stage"], row["strategy"]]
+        first.setdefault(row["name"], row if is_base else {**row, "kind": STRONG})
+    return list(first.values())

@@ -1,4 +1,4 @@
-"""Plots how the work was divided: share, computing time and waiting time of each worker over the steps."""
+"""How the work was divided: share, computing time and waiting time of each worker, over the steps and in total."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.reports.plots import MOST_WORKERS, Plot, left_out
-from tenor.reports.run_data import RunData
-from tenor.reports.svg import SERIES, canvas, inline
-from tenor.reports.values import number, numbers
+from tenor.reports.drawing.plot import Plot, PlotData, finish
+from tenor.reports.drawing.theme import SERIES, canvas, series_style
+from tenor.reports.runs.data import RunData
+from tenor.reports.values import left_out, number, numbers, sentence
 
+MOST_WORKERS = 32  # in a plot
 _MOST_POINTS = 150  # each is the mean of neighbouring steps, because single steps are noisy
 _MOST_NAMED = 9  # with more, the legend is longer than the plot
-_DASHES = ("-", "--", ":")
 
 Event = dict[str, Any]
 Floats = NDArray[np.float64]
@@ -38,15 +38,52 @@ def over_steps(run: RunData) -> Plot | None:
             axes.set(title=title, xlabel="step", ylim=(0, None))
         if values.shape[1] <= _MOST_NAMED:
             axes.legend(fontsize=9)
-        return Plot(_TITLE, inline(figure, "workers", _TITLE, words), words, wide=True)
+        return finish(figure, "Share, computing and waiting by worker", words, _data(columns), wide=True)
 
 
-_TITLE = "Share, computing and waiting by worker"
 _TITLES = {
     "shares": "Share of the samples",
     "compute_seconds": "Computing time per step (s)",
     "wait_seconds": "Waiting time per step (s)",
 }
+
+
+def waiting(run: RunData) -> Plot | None:
+    """Plot how many seconds each worker computed, and waited for the others, over all steps."""
+    compute, wait = _per_worker(run.steps, "compute_seconds"), _per_worker(run.steps, "wait_seconds")
+    if not len(compute) or len(compute) != len(wait):
+        return None
+    note = left_out(len(compute), MOST_WORKERS, "workers")
+    compute, wait = compute[:MOST_WORKERS], wait[:MOST_WORKERS]
+    with canvas(5.4, max(1.6, 0.9 + 0.4 * len(compute))) as figure:
+        axes = figure.subplots()
+        places = np.arange(len(compute))
+        axes.barh(places, compute, color=SERIES[0], height=0.6, label="computing")
+        axes.barh(places, wait, left=compute, color=SERIES[1], height=0.6, label="waiting")
+        axes.set(xlabel="seconds over all steps", ylim=(len(compute) - 0.5, -0.5))
+        axes.set_yticks(places, [f"worker {rank}" for rank in places])
+        axes.grid(False, axis="y")
+        figure.legend(*axes.get_legend_handles_labels(), fontsize=9, loc="outside upper right", ncols=2)
+        shares = wait / np.maximum(compute + wait, 1e-12)
+        words = ", ".join(f"worker {rank} waited {share:.1%} of its time" for rank, share in enumerate(shares))
+        data = PlotData(["worker", "computing (s)", "waiting (s)"], list(zip(places, compute, wait, strict=True)))
+        return finish(figure, "Computing and waiting by worker", sentence(words) + note, data)
+
+
+def _per_worker(steps: Sequence[Event], name: str) -> Floats:
+    """Return the sums over the steps by rank. Steps with a different number of workers than the last are ignored."""
+    lists = [step[name] for step in steps if isinstance(step.get(name), list)]
+    valid = [values for values in lists if len(values) == len(lists[-1]) and None not in map(number, values)]
+    return np.array(valid, dtype=np.float64).sum(axis=0) if valid else np.empty(0)
+
+
+def _data(columns: dict[str, tuple[Floats, Floats]]) -> PlotData:
+    """Return the means that are drawn, one row per point."""
+    rows: list[list[Any]] = []
+    for name, (steps, values) in columns.items():
+        for step, some in zip(_means(steps), _means(values), strict=True):
+            rows += [[name, float(step), rank, float(value)] for rank, value in enumerate(some[:MOST_WORKERS])]
+    return PlotData(["measure", "step", "worker", "value"], rows)
 
 
 def _columns(events: Sequence[Event]) -> dict[str, tuple[Floats, Floats]]:
@@ -95,8 +132,7 @@ def _means(values: Floats) -> Floats:
 def _style(rank: int, size: int) -> dict[str, Any]:
     if size > _MOST_NAMED:
         return {"color": SERIES[0], "alpha": 0.4, "linewidth": 0.8}
-    dash = _DASHES[rank // len(SERIES) % len(_DASHES)]
-    return {"color": SERIES[rank % len(SERIES)], "linestyle": dash, "linewidth": 1.4, "label": f"worker {rank}"}
+    return {**series_style(rank), "linewidth": 1.4, "label": f"worker {rank}"}
 
 
 def _words(shares: Floats) -> str:

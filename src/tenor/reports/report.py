@@ -1,0 +1,103 @@
+"""`tenor.report`: one self-contained HTML file about runs and results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from tenor.errors import RunError, UsageError
+from tenor.reports import page
+from tenor.reports.page import Section
+from tenor.reports.result_file import ResultData, join_scaling, read_result
+from tenor.reports.runs.data import RunData, read_run
+from tenor.reports.sections.result import result_section
+from tenor.reports.sections.run import run_section
+from tenor.reports.sections.side_by_side import side_by_side
+from tenor.reports.settings import ReportSettings
+from tenor.reports.values import counted
+from tenor.store.atomic import check_target, write_bytes
+
+MOST_SOURCES = 40
+_FOOTER = "Written by Tenor. This page is self-contained: it loads nothing from the network."
+
+
+def report(
+    sources: str | Path | Sequence[str | Path], out: str | Path | None = None, settings: ReportSettings | None = None
+) -> Path:
+    """Write one self-contained HTML file about runs and results.
+
+    One run gets a page of its own; several runs are shown side by side. Each result of `tenor bench` or `tenor plan`
+    gets a section. Every plot can be saved as PNG and its data as CSV from the page.
+
+    Args:
+        sources: Run folders, and result files in JSON.
+        out: The file to write. Default: `report.html` in the run folder, beside a result the same name with `.html`,
+            and `report.html` in the current folder for several sources.
+        settings: The price of a worker, for plots against dollars.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        RunError: A run cannot be read, or the file cannot be written.
+        UsageError: A result file is damaged or of another version, or `out` is not a path that can be written.
+
+    >>> tenor.report(["run", "run-gru"], "compare.html")  # doctest: +SKIP
+    PosixPath('compare.html')
+    """
+    given = [sources] if isinstance(sources, str | Path) else list(sources)
+    paths = list(dict.fromkeys(Path(source) for source in given))
+    if not 1 <= len(paths) <= MOST_SOURCES:
+        remedy = f"give 1 to {MOST_SOURCES} run folders or result files"
+        raise UsageError(f"cannot report on {counted(len(paths), 'source')}", remedy=remedy)
+    read = [read_run(path) if path.is_dir() else read_source(path) for path in paths]
+    target = Path(out) if out is not None else default_target(paths)
+    check_target(target)
+    write_page(target, render(read, settings or ReportSettings()))
+    return target
+
+
+def read_source(path: Path) -> RunData | ResultData:
+    """Read a result file; a path that does not exist is taken for a run folder if it has no suffix."""
+    return read_run(path) if not path.exists() and not path.suffix else read_result(path)
+
+
+def default_target(paths: Sequence[Path]) -> Path:
+    """Return where the page is written if the caller does not say."""
+    if len(paths) > 1:
+        return Path("report.html")
+    return paths[0] / "report.html" if paths[0].is_dir() else paths[0].with_suffix(".html")
+
+
+def write_page(out: Path, text: str) -> None:
+    """Write a page, whole or not at all."""
+    try:
+        write_bytes(out, text.encode("utf-8", "replace"))
+    except OSError as error:
+        what = f"cannot write the report: {error.strerror}"
+        raise RunError(what, where=out, remedy="choose another path with --out") from error
+
+
+def render(sources: Sequence[RunData | ResultData], settings: ReportSettings) -> str:
+    """Return the whole page."""
+    runs = [source for source in sources if isinstance(source, RunData)]
+    results = join_scaling([source for source in sources if isinstance(source, ResultData)])
+    sections = [run_section(runs[0])] if len(runs) == 1 else [side_by_side(runs, settings)] if runs else []
+    sections += [result_section(result, settings) for result in results]
+    footer = f"<footer>{_FOOTER}</footer>"
+    if len(sections) == 1:
+        only = sections[0]
+        header = f"<header><h1>{escape(only.title)}</h1>{''.join(only.head)}</header>"
+        return page.page(f"{only.title} – Tenor report", [header, *only.body, footer])
+    title = " and ".join(counted(len(some), name) for some, name in ((runs, "run"), (results, "result")) if some)
+    contents = "".join(f'<li><a href="#part-{i}">{escape(s.title)}</a></li>' for i, s in enumerate(sections))
+    header = f'<header><h1>{escape(title)}</h1><ul class="contents">{contents}</ul></header>'
+    return page.page(f"{title} – Tenor report", [header, *map(_part, range(len(sections)), sections), footer])
+
+
+def _part(number: int, section: Section) -> str:
+    """Return one of several sections; its cards get smaller headings."""
+    body = "".join(section.body).replace("<h2>", "<h3>").replace("</h2>", "</h3>")
+    head = f"<header><h2>{escape(section.title)}</h2>{''.join(section.head)}</header>"
+    return f'<section class="part" id="part-{number}">{head}{body}</section>'

@@ -1,0 +1,1 @@
+"""Run folders as untrusted input: reading, listing, filtering and comparing them."""
