@@ -26,6 +26,18 @@ def dollars_text(dollars: float) -> str:
     return "less than $0.01" if 0 < dollars < 0.005 else f"${dollars:,.2f}"
 
 
+def amount_text(dollars: float) -> str:
+    """Dollars with three digits at most, for intervals: `$4.67`, `$675`, `$32,300`."""
+    if not 1000 <= dollars < math.inf:
+        return f"${dollars:,.0f}" if 100 <= dollars < math.inf else dollars_text(dollars)
+    return f"${float(f'{dollars:.3g}'):,.0f}"
+
+
+def percent_text(share: float) -> str:
+    """A share as a percentage with two digits, such as `80 %` or `0.34 %`."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
 def bytes_text(count: float) -> str:
     """Such as `1.3 MB`."""
     size, unit = next(((s, u) for s, u in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")) if count >= s), (1.0, "bytes"))

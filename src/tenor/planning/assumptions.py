@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tenor.bench.network.spec import NetworkSpec
 from tenor.planning.costs.communication import shared_memory_seconds
+from tenor.planning.costs.compute import CostLine
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.quantities import Quantity
 from tenor.planning.step import Setup, payload_bytes
@@ -22,17 +23,23 @@ class Known:
 
     is_same_machine: bool  # whether the planned machines are of the measured kind
     is_network_given: bool  # whether the user named the network
+    network: str  # bandwidth and latency
 
 
 def make_quantities(measured: Measurement, known: Known) -> dict[str, Quantity]:
     """All numbers that a prediction depends on and that are known only roughly, by name."""
     costs, where = measured.costs, f"fitted to {measured.costs.steps:,} steps of {measured.source}"
-    network = "given with --network" if known.is_network_given else "assumed for this kind of machine"
+    how = "given with --network" if known.is_network_given else "assumed for this kind of machine"
+    network = f"{known.network}, {how}"
     noise, noise_error = _noise_scale(measured)
     return {
-        "compute": Quantity(1.0, max(0.02, 2 * costs.compute.error), where),
-        "update": Quantity(1.0, max(0.05, 2 * costs.update.error), where),
-        "load": Quantity(1.0, max(0.10, 2 * costs.load.error), where),
+        "compute": Quantity(
+            1.0, max(0.02, 2 * costs.compute.error), f"{_line(costs.compute, 'padded token')}, {where}"
+        ),
+        "update": Quantity(
+            1.0, max(0.05, 2 * costs.update.error), f"{_line(costs.update, 'token of a batch')}, {where}"
+        ),
+        "load": Quantity(1.0, max(0.10, 2 * costs.load.error), f"{_line(costs.load, 'token of a batch')}, {where}"),
         "stragglers": Quantity(1.0, 0.5, f"distribution of compute times in {costs.steps:,} steps"),
         "machine": Quantity(1.0, 0.03 if known.is_same_machine else 0.25, _machine_source(known)),
         "bandwidth": Quantity(1.0, 0.05 if known.is_network_given else 0.3, network),
@@ -47,6 +54,10 @@ def make_quantities(measured: Measurement, known: Known) -> dict[str, Quantity]:
         "noise_scale": Quantity(noise, noise_error, _noise_source(measured)),
         "model": Quantity(1.0, 0.05, f"{_ASSUMED}: what the formulas leave out"),
     }
+
+
+def _line(line: CostLine, unit: str) -> str:
+    return f"{1e3 * line.fixed:.2f} ms + {1e6 * line.slope:.2f} µs per {unit}"
 
 
 def _machine_source(known: Known) -> str:

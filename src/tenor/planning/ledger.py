@@ -98,6 +98,7 @@ def keep_predictions(file: Path, measured: Measurement, settings: PlanSettings, 
             "low": row.step.low,
             "high": row.step.high,
             "tokens": measured.tokens * (row.batch_size or measured.batch_size) / measured.batch_size,
+            "by_tokens": row.parts.by_tokens,
             "bytes_per_step": row.parts.bytes_sent,
         }
         lines.append(strict_json(record) + "\n")
@@ -120,7 +121,7 @@ def _about_plan(measured: Measurement, settings: PlanSettings, row: PlanRow) -> 
         "sync_every": settings.sync_every if row.strategy in LOCAL else 0,
         "slowness": relative if set(relative) - {1.0} else [],
         "balanced": settings.balance,
-        "hosts": row.machines if row.workers > 1 else 1,
+        "hosts": row.hosts,
     }
 
 
@@ -173,11 +174,12 @@ def score(folder: Path, ledger: Path | None = None) -> list[Score]:
         except (RunError, KeyError, TypeError, ValueError, OSError):  # not a run of this version, or damaged
             continue
         date = about.pop("date")
-        fitting = [one for one in predictions if one["about"] == about and one["date"] <= date]
+        fitting = [one for one in predictions if one["about"] == about and one["date"] < date]
         if step is None or not fitting:
             continue
         last = fitting[-1]
-        scale = step.tokens / last["tokens"] if last["tokens"] else 1.0  # the run may have seen longer reviews
+        ratio = step.tokens / last["tokens"] if last["tokens"] and step.tokens else 1.0
+        scale = ratio ** last["by_tokens"]  # the run may have seen longer reviews than the whole data has
         found.append(
             Score(
                 run=run.name,
@@ -204,7 +206,9 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
             value = json.loads(line)
-            numbers = [float(value[name]) for name in ("step_seconds", "low", "high", "tokens", "bytes_per_step")]
+            numbers = [
+                float(value[name]) for name in ("step_seconds", "low", "high", "tokens", "by_tokens", "bytes_per_step")
+            ]
             is_good = value["format"] == FORMAT and isinstance(value["about"], dict) and min(numbers) >= 0
             is_good = is_good and isinstance(value["date"], str)
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -22,7 +22,7 @@ from tenor.training.traits import strategy_name
 
 MOST_DOUBLINGS = 10  # of the measured batch that --batch-size auto tries
 PREPARE_ERROR = 0.3  # relative error of the time to prepare
-_SAME_NETWORK = NetworkSpec(1e9, 2e-4)  # for a machine whose entry in the price file names no network
+_USUAL = NetworkSpec(1e9, 2e-4)  # for a machine whose entry in the price file names no network
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def make_plan(measured: Measurement, settings: PlanSettings) -> Plan:
     """
     prices = read_prices(Path(settings.prices) if settings.prices else None)
     machines, is_same = _choose_machines(measured, settings, prices)
-    known = Known(is_same, bool(settings.network))
+    network = settings.network or "; ".join(dict.fromkeys(str(machine.network or _USUAL) for machine in machines))
+    known = Known(is_same, bool(settings.network), network)
     planner = _Planner(measured, settings, make_quantities(measured, known))
     rows, shares = [], {}
     for machine in machines:
@@ -114,6 +115,7 @@ class _Planner:
             workers=workers,
             machine=machine.name,
             machines=self._machines(setup),
+            hosts=setup.hosts,
             strategy=setup.strategy,
             batch_size=setup.batch_size,
             epochs=samples / self.reviews,
@@ -131,7 +133,7 @@ class _Planner:
 
     def _setup(self, machine: Machine, workers: int) -> Setup:
         settings, measured = self.settings, self.measured
-        network = parse_network(settings.network) if settings.network else machine.network or _SAME_NETWORK
+        network = parse_network(settings.network) if settings.network else machine.network or _USUAL
         size = settings.batch_size
         return Setup(
             workers=workers,

@@ -9,7 +9,7 @@ The keys of a row are those of `PlanRow.as_dict`. A number that is infinite is n
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tenor.environment import describe
@@ -35,13 +35,14 @@ class PlanResult:
     advice: Advice | None
     notes: tuple[str, ...] = ()
     command: str = ""
+    environment: dict[str, Any] = field(default_factory=describe)
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "scenario": SCENARIO,
             "command": self.command,
-            "environment": describe(),
+            "environment": self.environment,
             "source": self.source,
             "target": self.target,
             "rows": [row.as_dict() for row in self.rows],

@@ -28,7 +28,8 @@ class PlanRow:
 
     workers: int
     machine: str
-    machines: int
+    machines: int  # to rent
+    hosts: int  # of the computing workers
     strategy: str
     batch_size: int | None  # None where only finished runs are known
     epochs: float | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ EXPONENTS = {"wide.ngrams": 0.85}  # by which touched rows grow with the batch, 
 USUAL_EXPONENT = 0.55
 LOCAL = ("local-sgd", "diloco")
 PLANNED = ("single", "allreduce", *LOCAL, "hogwild", "async")
+ROWS_BY_TOKENS = 0.8  # power of the tokens with which the touched rows of batches of one size grow
 TALLIES = 7  # numbers that are added up with every gradient, beside those of each worker
 PER_WORKER = 5
 
@@ -85,6 +86,7 @@ class StepSeconds:
     exchange: float
     update: float
     bytes_sent: float  # by one worker; by and to the server with a parameter server
+    by_tokens: float = 0.0  # by how many percent the step grows if its batch has 1 % more tokens
 
 
 def touched_rows(measured: Measurement, table: str, batch: float, setup: Setup, batches: int = 1) -> float:
@@ -131,8 +133,19 @@ class StepModel:
         """The mean step of a setup, with the named quantities multiplied by factors."""
         key = (setup, tuple(sorted(item for item in factors.items() if item[0] in self.used(setup))))
         if key not in self._known:
-            self._known[key] = self._predict(setup, factors)
+            found = self._predict(setup, factors)
+            self._known[key] = replace(found, by_tokens=self._elasticity(setup, found))
         return self._known[key]
+
+    def _elasticity(self, setup: Setup, step: StepSeconds) -> float:
+        """The share of the step that is proportional to tokens; touched rows grow more slowly than tokens."""
+        costs, tokens = self.measured.costs, self._tokens(setup)
+        own = tokens * self.measured.padding * largest_share(setup.batch_size, setup.workers)
+        computing = step.compute * costs.compute.slope * own / max(costs.compute.at(own), 1e-12)
+        updating = step.update * costs.update.slope * tokens / max(costs.update.at(tokens), 1e-12)
+        rows = row_bytes(self.measured, setup)
+        exchanging = ROWS_BY_TOKENS * step.exchange * rows / (rows + self.measured.model.dense_bytes or 1.0)
+        return min(1.0, (computing + updating + exchanging) / step.total)
 
     def used(self, setup: Setup) -> frozenset[str]:
         """The quantities that the step of a setup depends on."""

@@ -94,6 +94,7 @@ def _row(
         workers=count * max(1, machine.gpus),
         machine=machine.name,
         machines=count,
+        hosts=count,
         strategy="measured",
         batch_size=None,
         epochs=None,

@@ -14,7 +14,7 @@ from tenor.cli.command import command
 from tenor.cli.console import Console, table
 from tenor.errors import UsageError
 from tenor.planning.settings import PlanSettings
-from tenor.wording import dollars_text, seconds_text
+from tenor.wording import dollars_text, percent_text, seconds_text
 
 if TYPE_CHECKING:
     from tenor.planning.ledger import Score
@@ -198,7 +198,7 @@ def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
         seconds_text(row.total.value),
         _interval(row.total),
         dollars_text(row.dollars.value),
-        f"{row.efficiency.value:.0%}",
+        percent_text(row.efficiency.value),
         f"{row.accuracy.value:.3f}" if row.accuracy else None,
         marks,
     ]

@@ -6,12 +6,13 @@ by 13 to 25 % on real reviews: a word that a review contains once it often conta
 similar length, which have similar words. So words are counted once per review, separately for groups of lengths.
 
 A batch is drawn from the training rows without replacement. A word that d of the N reviews of a group contain is in a
-batch of n of them with about the probability 1 − (1 − n/N)^d, which is used where the batch comes from the counted
-rows themselves; it matters for batches that are a large part of their group.
+batch of n of them with the probability 1 − C(N−d, n) / C(N, n). This is used where the batch comes from the counted
+reviews themselves; it matters for batches that are a large part of their group.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,15 @@ class Spectrum:
 
     reviews: tuple[int, ...]
     rows: tuple[int, ...]
+
+
+def _chance(reviews: int, containing: int, drawn: float) -> float:
+    """The chance that one of `drawn` reviews out of `reviews` is among those `containing` a word."""
+    others = reviews - containing - drawn
+    if others < 0:
+        return 1.0
+    logs = math.lgamma(reviews - containing + 1) + math.lgamma(reviews - drawn + 1)
+    return -math.expm1(logs - math.lgamma(others + 1) - math.lgamma(reviews + 1))
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class LengthGroup:
         counts = np.array(self.spectra[table].reviews, np.float64)
         rows = np.array(self.spectra[table].rows, np.float64)
         if is_whole:
-            touched = -np.expm1(counts * np.log1p(-min(drawn / self.reviews, 1.0 - 1e-12)))
+            touched = np.array([_chance(self.reviews, count, drawn) for count in self.spectra[table].reviews])
         else:
             touched = -np.expm1(drawn * np.log1p(-np.minimum(counts / self.reviews, 1.0 - 1e-12)))
         return float((rows * touched).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -87,7 +88,7 @@ def _machine(name: str, entry: Any, file: Path) -> Machine:
             known = ", ".join(_FIELDS)
             raise UsageError(f"{name} has the unknown key {key!r}", where=file, remedy=f"known keys are {known}")
         kinds = (*_FIELDS[key], Decimal) if float in _FIELDS[key] else _FIELDS[key]
-        is_negative = isinstance(value, int | float | Decimal) and not value >= 0
+        is_negative = isinstance(value, int | float | Decimal) and (not math.isfinite(value) or value < 0)
         if not isinstance(value, kinds) or isinstance(value, bool) or is_negative:
             raise UsageError(f"{name}: {key} cannot be {value!r}", where=file, remedy="give a number of at least 0")
     if "dollars_per_hour" not in entry:

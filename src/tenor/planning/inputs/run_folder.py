@@ -168,8 +168,14 @@ class _StepTable:
         except (KeyError, TypeError, ValueError) as error:
             what = f"has steps without the figures that a plan needs ({type(error).__name__}: {error})"
             raise RunError(what, where=folder, remedy="train it again with this version of Tenor") from error
-        if not all(np.isfinite(column).all() for column in (self.seconds, self.compute, self.padded, self.wait)):
-            raise RunError("has steps with times that are not numbers", where=folder, remedy=_AGAIN)
+        by_worker = (self.compute, self.padded, self.shares, self.wait)
+        columns = (self.seconds, self.tokens, self.samples, self.load, *by_worker, *self.rows.values())
+        is_good = all(np.isfinite(column).all() and (column >= 0).all() for column in columns)
+        shapes = {column.shape for column in by_worker}
+        if not is_good or len(shapes) != 1 or self.compute.ndim != 2 or not self.compute.size:
+            raise RunError("has steps with figures that no step can have", where=folder, remedy=_AGAIN)
+        if not ((self.padded > 0) & (self.compute > 0)).any(axis=1).all():
+            raise RunError("has steps in which no worker computed", where=folder, remedy=_AGAIN)
 
     def _column(self, values: Sequence[float]) -> Floats:
         return np.array(values, np.float64) / self.steps

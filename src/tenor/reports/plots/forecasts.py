@@ -26,15 +26,18 @@ def time_by_workers(rows: Rows) -> Plot | None:
     if not lines:
         return None
     shown = dict(list(lines.items())[:MOST_LINES])
+    unit, size = _unit([point[1] for points in shown.values() for point in points])
     with canvas(11.2, 3.8) as figure:
         times, efficiencies = figure.subplots(1, 2)
         for place, (name, points) in enumerate(shown.items()):
             own = [row for row in rows if str(row.get("machine")) == name]
-            for axes, line in ((times, points), (efficiencies, _points(own, "efficiency"))):
+            timed = [(n, value / size, low / size, high / size, far) for n, value, low, high, far in points]
+            for axes, line in ((times, timed), (efficiencies, _points(own, "efficiency"))):
                 _draw(axes, line, {**series_style(place), "label": tick(readable(name), 30)})
         efficiencies.axhline(1.0, color=FAINT, linestyle="--", linewidth=1.2)
-        times.set(title="Total time (seconds)", xlabel="workers", yscale="log")
+        times.set(title=f"Total time ({unit})", xlabel="workers", yscale="log")
         efficiencies.set(title="Efficiency", xlabel="workers", ylim=(0, None))
+        times.yaxis.set_major_formatter("{x:g}")
         for axes in (times, efficiencies):
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:g}")
@@ -46,6 +49,13 @@ def time_by_workers(rows: Rows) -> Plot | None:
         data = [[name, *point] for name, points in shown.items() for point in points]
         head = ["machine", "workers", "seconds", "low", "high", "extrapolated"]
         return finish(figure, "Predicted time and efficiency by workers", words, PlotData(head, data), wide=True)
+
+
+def _unit(seconds: Sequence[float]) -> tuple[str, float]:
+    """The unit in which typical times are between 1 and 100."""
+    middle = sorted(seconds)[len(seconds) // 2]
+    units = (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0))
+    return next(((name, size) for name, size in units if middle >= 2 * size), ("seconds", 1.0))
 
 
 def _draw(axes: Any, points: Sequence[Point], style: dict[str, Any]) -> None:

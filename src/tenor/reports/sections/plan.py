@@ -11,8 +11,8 @@ from tenor.reports.page import Section
 from tenor.reports.registry import draw_result
 from tenor.reports.result_file import ResultData, Row
 from tenor.reports.settings import ReportSettings
-from tenor.reports.values import number, readable
-from tenor.wording import bytes_text, dollars_text, seconds_text
+from tenor.reports.values import counted, number, readable
+from tenor.wording import amount_text, bytes_text, dollars_text, percent_text, seconds_text
 
 MOST_SENTENCES = 30
 _MEANING = {
@@ -44,7 +44,9 @@ def plan_section(result: ResultData, settings: ReportSettings) -> Section:
     answers = _sentences(details.get("answers"))
     body = [page.tiles(_tiles(result.rows, details.get("chosen")))] if result.rows else []
     cards = [page.card("Answers", _paragraphs([*answers, *_experiment(details.get("experiment"))]), wide=True)]
-    cards += [page.card("Plans", page.table(*_table(result.rows), caption=_CAPTION), wide=True)]
+    cards += [page.card("Time and money", page.table(*_money(result.rows), caption=_CAPTION), wide=True)]
+    if any(number(row.get("step_seconds")) is not None for row in result.rows):
+        cards.append(page.card("Steps and accuracy", page.table(*_steps(result.rows)), wide=True))
     cards += page.plots(draw_result(result, settings))
     if quantities := details.get("quantities"):
         cards.append(page.card("Where the numbers come from", page.table(*_quantities(quantities)), wide=True))
@@ -87,11 +89,16 @@ def _tiles(rows: list[Row], chosen: Any) -> list[tuple[str, str, str]]:
     if type(chosen) is not int or not 0 <= chosen < len(rows):
         return []
     row = rows[chosen]
-    workers = f"{number(row.get('workers')) or 0:,.0f} workers, {number(row.get('machines')) or 0:,.0f} × "
-    parts = (("Total time", "seconds", seconds_text), ("Dollars", "dollars", dollars_text))
-    tiles = [("Chosen plan", workers + readable(str(row.get("machine")))[:30], readable(str(row.get("strategy")))[:30])]
-    tiles += [(title, _value(row, key, show), _interval(row, key, show)) for title, key, show in parts]
-    tiles.append(("Efficiency", _value(row, "efficiency", _percent), _interval(row, "efficiency", _percent)))
+    workers = number(row.get("workers")) or 0
+    tiles = [("Chosen plan", f"{counted(workers, 'worker')}", f"{_machines(row)}, {_word(row, 'strategy')}")]
+    tiles += [
+        (title, _value(row, key, show), _interval(row, key, amount_text if key == "dollars" else show))
+        for title, key, show in (
+            ("Total time", "seconds", seconds_text),
+            ("Dollars", "dollars", dollars_text),
+            ("Efficiency", "efficiency", percent_text),
+        )
+    ]
     if number(row.get("accuracy")) is not None:
         tiles.append(("Accuracy", _value(row, "accuracy", _share), _interval(row, "accuracy", _share)))
     return tiles
@@ -100,40 +107,50 @@ def _tiles(rows: list[Row], chosen: Any) -> list[tuple[str, str, str]]:
 Show = Callable[[float], str]
 
 
-def _percent(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.1 else f"{value:.2g}"
-
-
 def _share(value: float) -> str:
     return f"{value:.3f}"
 
 
-_COLUMNS: tuple[tuple[str, str, Show], ...] = (
+def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
+    """The table that answers what a plan costs."""
+    has_batch = any(number(row.get("batch_size")) for row in rows)
+    head = ["workers", "machines", *(["batch"] if has_batch else []), "total time", "dollars", "efficiency", "marks"]
+    lines = []
+    for row in rows:
+        marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
+        cells = [row.get("workers"), _machines(row), *([row.get("batch_size")] if has_batch else [])]
+        money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
+        cells += [_both(row, "seconds", seconds_text), _both(row, "dollars", money)]
+        lines.append([*cells, _both(row, "efficiency", percent_text), marks])
+    return head, lines
+
+
+_STEPS: tuple[tuple[str, str, Show], ...] = (
     ("step", "step_seconds", seconds_text),
     ("epoch", "epoch_seconds", seconds_text),
-    ("total time", "seconds", seconds_text),
-    ("dollars", "dollars", dollars_text),
-    ("efficiency", "efficiency", _percent),
     ("accuracy", "accuracy", _share),
     ("prepare", "prepare_seconds", seconds_text),
 )
 
 
-def _table(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
-    columns = [one for one in _COLUMNS if any(number(row.get(one[1])) is not None for row in rows)]
-    has_bytes = any(number(row.get("bytes_per_step")) for row in rows)
-    head = ["workers", "machines", "strategy", "batch", *(title for title, _, _ in columns)]
-    head += [*(["sent per step"] if has_bytes else []), "marks"]
+def _steps(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
+    """The table of what happens in a step, and what is learned."""
+    columns = [one for one in _STEPS if any(number(row.get(one[1])) is not None for row in rows)]
+    head = ["workers", *(title for title, _, _ in columns), "sent per step"]
     lines = []
     for row in rows:
-        marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
-        machine = f"{number(row.get('machines')) or 0:,.0f} × {readable(str(row.get('machine')))[:30]}"
-        cells = [_both(row, key, show) for _, key, show in columns]
         sent = number(row.get("bytes_per_step"))
-        cells += [bytes_text(sent) if sent else "–"] if has_bytes else []
-        strategy = readable(str(row.get("strategy")))[:30]
-        lines.append([row.get("workers"), machine, strategy, row.get("batch_size"), *cells, marks])
+        cells = [_both(row, key, show) for _, key, show in columns]
+        lines.append([row.get("workers"), *cells, bytes_text(sent or 0.0)])
     return head, lines
+
+
+def _word(row: Mapping[str, Any], key: str) -> str:
+    return readable(str(row.get(key)))[:30]
+
+
+def _machines(row: Mapping[str, Any]) -> str:
+    return f"{number(row.get('machines')) or 0:,.0f} × {_word(row, 'machine')}"
 
 
 def _value(row: Mapping[str, Any], key: str, show: Show) -> str:
@@ -160,7 +177,7 @@ def _quantities(values: Any) -> tuple[list[str], list[list[Any]]]:
     for name, one in values.items() if isinstance(values, dict) else ():
         if isinstance(one, dict):
             value, sigma = number(one.get("value")), number(one.get("sigma"))
-            text = "–" if value is None else "as measured" if value == 1.0 else f"{value:,.4g}"
+            text = "–" if value is None else "× 1" if value == 1.0 else f"{value:,.4g}"
             error = "–" if sigma is None else f"± {sigma:.0%}"
             known = readable(str(name))[:40]
             lines.append([_MEANING.get(known, known), text, error, readable(str(one.get("source")))[:200]])
