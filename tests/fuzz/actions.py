@@ -81,6 +81,18 @@ ACTIONS = {
     "report inside": Action(
         lambda arena, seeds: ["report", arena.case, "--json"], answers="json", may_change=("case", "case/report.html")
     ),
+    "report several": Action(
+        lambda arena, seeds: ["report", seeds.run, arena.case, "--out", arena.out / "r.html", "--price", "1", "--json"],
+        answers="json",
+    ),
+    "compare": Action(
+        lambda arena, seeds: ["runs", seeds.run, arena.case, "--where", "state=finished", "--compare", "--json"],
+        answers="json",
+    ),
+    "compare on data": Action(
+        lambda arena, seeds: ["runs", arena.case, seeds.run, "--compare", "--data", seeds.data, "--json"],
+        answers="json",
+    ),
     "resume": Action(
         lambda arena, seeds: ["train", seeds.data, "--out", arena.case, "--resume", "--workers", "1", "--json", *TINY],
         variables=ALONE,
@@ -89,7 +101,16 @@ ACTIONS = {
     ),
     "report bench": Action(
         lambda arena, seeds: [
-            *("report", seeds.run, "--bench", arena.case / "scaling.json", "--out", arena.out / "r.html", "--json"),
+            *(
+                "report",
+                seeds.run,
+                arena.case / "scaling.json",
+                "--out",
+                arena.out / "r.html",
+                "--price",
+                "1",
+                "--json",
+            ),
         ],
         answers="json",
     ),
@@ -104,8 +125,9 @@ def choose(kind: str, rng: random.Random) -> list[str]:
         return ["train", "evaluate data", *rare]
     if kind == "runs":
         reading = rng.choice(["load", "evaluate run", "evaluate raw", "predict a file"])
-        last = rng.choices(["report", "report inside", "borrow vocabulary", ""], [4, 1, 1, 3])  # reports are slow
-        return ["predict", reading, *filter(None, last)]
+        pages = {"report": 3, "report several": 2, "report inside": 1, "borrow vocabulary": 1, "": 3}  # pages are slow
+        compare = rng.choices(["compare", "compare on data"], [3, 1])
+        return ["predict", reading, *compare, *filter(None, rng.choices(list(pages), list(pages.values())))]
     return {"resume": ["resume"], "bench": ["report bench"], "messages": ["messages"]}[kind]
 
 

@@ -14,7 +14,10 @@ from typing import Any
 from fuzz.mutations import dump, hostile_value, mutate_bytes, mutate_json, mutate_words, replace_file
 from fuzz.seeds import Seeds
 
-FILES = ("config.json", "vocab.json", "model.safetensors", "metrics.jsonl", "result.json", "environment.json")
+FILES = (
+    *("config.json", "vocab.json", "model.safetensors", "metrics.jsonl", "result.json", "environment.json"),
+    *("scores.safetensors", "profile.json"),
+)
 SIZES = (-1, 0, 1, 3, 5, 6000, 20_000, 10**6, 10**9, 10**12, 2**31, 2**63, 10**399, 4.0, 4.5, "4", True, None, [4])
 _TOO_LARGE = 1 << 26
 _BY_WORKER = ("shares", "compute_seconds", "wait_seconds")
@@ -89,13 +92,17 @@ def spoil_sizes(draft: Draft) -> str:
     return f"config's {name}"
 
 
-def spoil_weights(draft: Draft) -> str:
-    data, rng = draft.read("model.safetensors"), draft.rng
+def spoil_weights(draft: Draft, name: str = "model.safetensors") -> str:
+    data, rng = draft.read(name), draft.rng
     if len(data) < 16:
-        return "no weights"
+        return f"no {name}"
     kind = rng.choice(["bytes", "length", "header", "header", "numbers", "tensors"])
-    draft.write("model.safetensors", spoil_tensors(rng, data, kind))
-    return f"weights: {kind}"
+    draft.write(name, spoil_tensors(rng, data, kind))
+    return f"{name}: {kind}"
+
+
+def spoil_scores(draft: Draft) -> str:
+    return spoil_weights(draft, "scores.safetensors")
 
 
 def spoil_tensors(rng: random.Random, data: bytes, kind: str) -> bytes:
@@ -190,7 +197,7 @@ def spoil_events(draft: Draft) -> str:
 
 
 def spoil_result(draft: Draft) -> str:
-    name = draft.rng.choice(["result.json", "result.json", "environment.json"])
+    name = draft.rng.choice(["result.json", "result.json", "environment.json", "profile.json"])
     values = draft.load(name)
     told = [mutate_json(draft.rng, values) for _ in range(draft.rng.choice([1, 1, 5, 20]))]
     draft.write(name, dump(draft.rng.choice([values] * 9 + [hostile_value(draft.rng)])))
@@ -272,6 +279,7 @@ RUN_MUTATIONS: dict[Callable[[Draft], str], int] = {
     spoil_config: 5,
     spoil_sizes: 5,
     spoil_weights: 5,
+    spoil_scores: 3,
     spoil_vocabulary: 3,
     spoil_events: 4,
     spoil_result: 3,

@@ -69,7 +69,9 @@ def _train(seeds: Seeds, out: Path, stop_after: int) -> None:
     from tenor.world import World
 
     asked = count()
-    settings = TrainSettings(hidden=4, embedding_dim=4, batch_size=16, threads=1, epochs=1, workers="1")
+    settings = TrainSettings(
+        hidden=4, embedding_dim=4, batch_size=16, threads=1, epochs=1, workers="1", profile=stop_after > 3
+    )
     job = TrainingJob(str(seeds.data), str(out), settings, resume=False)
     out.mkdir()
     with contextlib.suppress(Stopped):

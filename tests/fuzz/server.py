@@ -69,10 +69,12 @@ def _warm(seeds: Seeds, work: Path) -> None:
         "prediction.predict",
         "prediction.evaluate",
         "preparation.job.prepare",
-        "reports.run_report",
+        "reports.report",
+        "reports.runs.listing",
     ):
         importlib.import_module(f"tenor.{module}")
     importlib.import_module("matplotlib.backends.backend_svg")
+    importlib.import_module("matplotlib.backends.backend_agg")
     from tenor import cli
     from tenor.training.settings import TrainSettings
     from tenor.training.tasks.reviews import Reviews

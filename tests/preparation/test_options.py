@@ -12,13 +12,13 @@ from helpers.corpora import Review, make_reviews, write_json_lines
 from preparation.reference import reference_tokens
 
 from tenor.corpus.labels import make_rule
-from tenor.errors import UsageError
+from tenor.errors import StoreError, UsageError
 from tenor.preparation.job.dedupe import assign_splits
 from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.characters import characters
 from tenor.preparation.tokeniser.stopwords import read_stopwords
-from tenor.preparation.tokeniser.vocabulary import Vocabulary
+from tenor.preparation.tokeniser.vocabulary import Vocabulary, borrow
 from tenor.store.manifest import Manifest
 
 REVIEWS = [*make_reviews(200), *[Review(f"Not good at all! 10/10 n{n}", 1) for n in range(50)]]
@@ -51,6 +51,13 @@ def test_stars_keep_five_classes(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "r.jsonl", [Review(f"{'abcde'[n % 5]} text{n}", 1 + n % 5) for n in range(200)])
     result = prepare([path], tmp_path / "out", PrepareSettings(workers=1, labels="stars"))
     assert result.classes == ("1", "2", "3", "4", "5") and result.rows_kept == 200
+
+
+def test_a_vocabulary_of_a_damaged_run_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text('{"tokeniser": 2}')
+    with pytest.raises(StoreError, match="'tokeniser' is not a JSON object"):
+        borrow(str(tmp_path / "run"), {})
 
 
 def test_a_borrowed_vocabulary(tmp_path: Path) -> None:

@@ -22,12 +22,6 @@ def change(run: Path, file: str, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **values}), "utf-8")
 
 
-@pytest.fixture(autouse=True)
-def no_png(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Saves half of the time; tests/reports/drawing checks the files."""
-    monkeypatch.setattr("tenor.reports.drawing.plot.to_png", lambda figure: b"")
-
-
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
     """The same settings with 1, 2 and 4 workers."""

@@ -11,6 +11,7 @@ the format number have no "format" and no "command", and are read as format 1.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def read_checked(file: Path, kind: str, known: int) -> dict[str, Any]:
         UsageError: The file cannot be read, is not JSON, or has another format.
     """
     try:
-        values = read_json(file.resolve(), MAX_BYTES, UsageError)
+        values = read_json(Path(os.path.realpath(file)), MAX_BYTES, UsageError)  # follows links, even circular ones
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=file, remedy=f"give {kind}") from error
     if (found := values.get("format", 1)) != known or isinstance(found, bool):

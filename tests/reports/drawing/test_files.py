@@ -7,13 +7,16 @@ import csv
 import io
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.runs import write_run
 from matplotlib import colors
 from PIL import Image
 
+import tenor
 from tenor.reports.drawing import files
 from tenor.reports.drawing.plot import Plot, PlotData, finish
 from tenor.reports.drawing.theme import DARK, INK, LIGHT, PLACEHOLDERS, SERIES, canvas, style_sheet
@@ -93,3 +96,9 @@ def test_the_same_figure_gives_the_same_bytes() -> None:
 def test_two_plots_of_a_page_share_no_id() -> None:
     ids: list[Any] = [re.findall(r'\bid="([^"]+)"', make(title).svg) for title in ("A", "B")]
     assert len(set(ids[0] + ids[1])) == len(ids[0]) + len(ids[1])
+
+
+def test_every_plot_of_a_run_is_offered_as_png_and_csv(tmp_path: Path) -> None:
+    text = tenor.report(write_run(tmp_path / "run"), tmp_path / "page.html").read_text("utf-8")
+    assert text.count("<svg") == text.count("data:image/png") == text.count("data:text/csv") == 7
+    assert len(text) < 1_500_000

@@ -55,6 +55,7 @@ def test_the_weights_kept(
 ) -> None:
     scripted = Scripted(accuracies)
     monkeypatch.setattr(Points, "measure", lambda self, *call: scripted(*call))
+    monkeypatch.setattr(Points, "score", lambda *call: None)
     result = train_here(tmp_path / "run", replace(POINTS, epochs=3, batch_size=10_000, keep=keep))
     expected = scripted.seen["valid"][epoch - 1]
     for name, found in weights(tmp_path / "run").items():

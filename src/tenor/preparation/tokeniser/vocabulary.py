@@ -116,5 +116,7 @@ def _tokeniser(path: Path) -> dict[str, Any] | None:
         config = read_json(path / "config.json", CONFIG_BYTES, StoreError, file_names=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    tokeniser: dict[str, Any] | None = config.get("tokeniser")
+    tokeniser = config.get("tokeniser")
+    if tokeniser is not None and not isinstance(tokeniser, dict):
+        raise StoreError("'tokeniser' is not a JSON object", where=path / "config.json", remedy="use another --vocab")
     return tokeniser
