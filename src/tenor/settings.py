@@ -19,6 +19,7 @@ from tenor.errors import UsageError
 
 T = TypeVar("T")
 AUTO_WORKERS = "auto"
+CHOSEN: Any = None  # the default of settings that a command chooses, see `setting`
 
 
 def setting(
@@ -27,7 +28,8 @@ def setting(
     """Declare one setting as a dataclass field.
 
     Args:
-        default: The value of a setting that is not given.
+        default: The value of a setting that is not given. CHOSEN means that the command chooses it by its other
+            settings and the data; the field has its declared type once that has happened.
         help_text: One or two sentences for `--help` and the command reference.
         choices: The values that are allowed; empty means any value.
         owners: The strategies or scenarios that use the setting; empty means all of them.

@@ -12,6 +12,7 @@ from tenor import TrainSettings
 from tenor.corpus.synthetic.settings import GenerateSettings
 from tenor.errors import UsageError
 from tenor.preparation.settings import PrepareSettings
+from tenor.training.recipe import complete
 from tenor.training.tasks.points import Points
 
 
@@ -37,7 +38,7 @@ def test_the_option_and_its_value_are_named(make: Callable[..., Any], values: di
 
 
 def test_the_largest_seed_works() -> None:
-    assert len(Points(TrainSettings(task="points", seed=(1 << 63) - 1)).order.batch(0, 0)) > 0
+    assert len(Points(complete(TrainSettings(task="points", seed=(1 << 63) - 1), None)).order.batch(0, 0)) > 0
 
 
 def test_generate_says_so_in_one_line() -> None:

@@ -17,10 +17,13 @@ import tenor
 from tenor.errors import Stopped
 from tenor.training.assemble import train_as
 from tenor.training.job import TrainingJob
+from tenor.training.recipe import complete
 from tenor.training.traits import owners_of
 from tenor.world import World, detect
 
-POINTS = tenor.TrainSettings(task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last")
+POINTS = complete(
+    tenor.TrainSettings(task="points", hidden=64, batch_size=256, lr=0.02, epochs=6, threads=1, keep="last"), None
+)
 SHORT = 40  # steps
 
 

@@ -19,13 +19,23 @@ from tenor.training.tasks.base import Task
 SMALL = tenor.TrainSettings(
     workers=1,
     threads=1,
-    hidden=8,
+    model="wide-deep",
+    ngrams=3,
+    ngram_bits=12,
+    wide_lr=1.0,
+    cell="lstm",
+    embeddings="none",
     embedding_dim=8,
+    hidden=8,
+    layers=1,
+    bidirectional=False,
+    pooling="max-mean",
+    dropout=0.2,
+    input_dropout=0.2,
+    word_dropout=0.1,
     batch_size=32,
     epochs=2,
-    dropout=0.2,
-    word_dropout=0.1,
-    ngram_bits=12,
+    lr=2e-3,
 )
 
 

@@ -108,7 +108,7 @@ CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
     "no deep part": ({"model__deep": None}, "unknown tensor"),
     "no wide part": ({"model__wide": None}, "unknown tensor"),
     "a huge table": ({"model__wide__bits": 60}, "bits"),
-    "another table": ({"model__wide__bits": 9}, r"wide\.frequencies has the shape"),
+    "another table": ({"model__wide__bits": 9}, r"wide\.importance has the shape"),
     "n-grams of 0 tokens": ({"model__wide__longest": 0}, "longest"),
     "length is text": ({"model__deep__length": "9"}, "length"),
     "other number of classes": ({"classes": ["a", "b", "c"]}, "3 names"),

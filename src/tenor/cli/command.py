@@ -81,6 +81,8 @@ def _option(field: dataclasses.Field[Any], kind: Any, owned_by: str) -> inspect.
     text = field.metadata["help"]
     if choices := field.metadata["choices"]:
         text += f" One of: {', '.join(choices)}."
+    if field.default is tenor_settings.CHOSEN and kind in (int, float, str, bool):  # a path has no default
+        text += " Default: by --preset and the data."
     if owners := field.metadata["owners"]:
         text += f" Only {owned_by.format(tenor_settings.either(owners))}."
     flags = (f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,)

@@ -104,8 +104,10 @@ def _check_deep(spec: DeepSpec) -> None:
             raise ValueError(f"{name} is {value!r:.40}, not one of {', '.join(choices)}")
     if not isinstance(spec.bidirectional, bool):
         raise ValueError(f"bidirectional is {spec.bidirectional!r:.40}, not true or false")
-    if isinstance(spec.dropout, bool) or not isinstance(spec.dropout, int | float) or not 0 <= spec.dropout < 1:
-        raise ValueError(f"dropout is {spec.dropout!r:.40}, not a number from 0 to below 1")
+    for name in ("dropout", "input_dropout"):
+        rate = getattr(spec, name)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
+            raise ValueError(f"{name} is {rate!r:.40}, not a number from 0 to below 1")
 
 
 def _check_classes(config: Mapping[str, Any], num_classes: int) -> None:

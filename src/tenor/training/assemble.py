@@ -72,7 +72,7 @@ def train_as(world: World, job: TrainingJob, report: EventHandler, signalled: Ca
     torch.set_default_dtype(torch.float64 if settings.precision == "fp64" else torch.float32)
     device = choose_device(settings.device, world)
     backend = choose_backend(settings.backend, world, device)
-    task = make_task(Path(job.data), settings)
+    task = make_task(Path(job.data), settings, Path(job.out))
     try:
         task.check_device(device)
         strategy = make_strategy(settings, world)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from tenor.errors import UsageError
 from tenor.models.deep.cells import CELLS
 from tenor.models.limits import MAX_BITS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MIN_BITS
-from tenor.settings import AUTO_WORKERS, Settings, parse_workers, setting, wrong_value
+from tenor.settings import AUTO_WORKERS, CHOSEN, Settings, parse_workers, setting, wrong_value
 from tenor.training.balancing.mode import parse_mode
 from tenor.training.balancing.slowdown import parse_slowdown
 from tenor.training.traits import STRATEGIES, TASKS, owners_of
@@ -18,7 +18,9 @@ OUTPUT, DATA, MODEL, OPTIMISATION = "Output", "Data", "Model", "Optimisation"
 WORKERS, ASYNC, BALANCING = "Workers and strategy", "Strategy async", "Balancing"
 STOPPING = "Checkpoints and stopping"
 
-_ABOVE_ZERO = (
+OWN_VECTORS, NO_VECTORS = "auto", "none"  # values of `embeddings` that are not paths
+
+_ABOVE_ZERO = {
     "ngrams",
     "wide_lr",
     "deep_length",
@@ -34,8 +36,8 @@ _ABOVE_ZERO = (
     "sync_every",
     "outer_lr",
     "model_parallel",
-)
-_NOT_NEGATIVE = (
+}
+_NOT_NEGATIVE = {
     "ngram_bits",
     "accumulate",
     "weight_decay",
@@ -51,7 +53,7 @@ _NOT_NEGATIVE = (
     "max_replacements",
     "freeze_embeddings",
     "seed",
-)
+}
 _AT_MOST = {
     "ngrams": MAX_NGRAM,
     "ngram_bits": MAX_BITS,
@@ -70,6 +72,13 @@ class TrainSettings(Settings):
     2
     """
 
+    preset: str = setting(
+        "default",
+        "What to choose where you give no option: a linear model in seconds (fast), a model for most purposes "
+        "(default), or the most accurate one in up to half an hour (best).",
+        ("fast", "default", "best"),
+        group=MODEL,
+    )
     task: str = setting(
         "reviews",
         "What to learn. points generates its own data; words learns word vectors from text.",
@@ -77,45 +86,49 @@ class TrainSettings(Settings):
         group=DATA,
     )
     model: str = setting(
-        "wide-deep",
+        CHOSEN,
         "Parts of the model: n-grams (wide), a recurrent network (deep), or both.",
         ("wide", "deep", "wide-deep"),
         group=MODEL,
     )
-    ngrams: int = setting(3, "Wide part: tokens of the longest n-gram.", group=MODEL)
+    ngrams: int = setting(CHOSEN, "Wide part: tokens of the longest n-gram.", group=MODEL)
     ngram_bits: int = setting(
         0,
         "Wide part: the table has 2^N rows, which n-grams share by their hash; 0 chooses N by the size of the data.",
         group=MODEL,
     )
-    wide_lr: float = setting(1.0, "Wide part: peak learning rate, of Adagrad.", group=OPTIMISATION)
+    wide_lr: float = setting(CHOSEN, "Wide part: peak learning rate, of Adagrad.", group=OPTIMISATION)
     deep_length: int = setting(
         400, "Deep part: maximum tokens per review; longer ones are read at both ends.", group=MODEL
     )
-    cell: str = setting("lstm", "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
-    embedding_dim: int = setting(100, "Width of the word vectors.", group=MODEL)
-    hidden: int = setting(128, "Width of the hidden state, per direction.", group=MODEL)
-    layers: int = setting(1, "Number of recurrent layers.", group=MODEL)
-    bidirectional: bool = setting(False, "Also read each review backwards.", group=MODEL)
+    cell: str = setting(CHOSEN, "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
+    embedding_dim: int = setting(CHOSEN, "Width of the word vectors.", group=MODEL)
+    hidden: int = setting(CHOSEN, "Width of the hidden state, per direction.", group=MODEL)
+    layers: int = setting(CHOSEN, "Number of recurrent layers.", group=MODEL)
+    bidirectional: bool = setting(CHOSEN, "Also read each review backwards.", group=MODEL)
     pooling: str = setting(
-        "max-mean",
+        CHOSEN,
         "How the hidden states of all time steps become one vector.",
         ("max", "mean", "last", "max-mean"),
         group=MODEL,
     )
-    dropout: float = setting(0.3, "Dropout rate, with one mask per sample and layer.", group=MODEL)
-    embeddings: str | None = setting(
-        None,
-        "Start from these word vectors: a folder made by `tenor embed`, or a file in word2vec's or fastText's format.",
+    dropout: float = setting(
+        CHOSEN, "Dropout rate of the outputs of each layer, with one mask per sample.", group=MODEL
+    )
+    input_dropout: float = setting(CHOSEN, "Dropout rate of the word vectors, with one mask per sample.", group=MODEL)
+    embeddings: str = setting(
+        CHOSEN,
+        "Start the deep part from word vectors: a folder made by `tenor embed`, a file in word2vec's or fastText's "
+        "format, auto to learn them from the data first, or none for random ones.",
         group=MODEL,
     )
     freeze_embeddings: int = setting(
         0, "Epochs at the start in which the word vectors of --embeddings stay fixed.", group=MODEL
     )
-    word_dropout: float = setting(0.0, "Share of the words replaced by the unknown word in training.", group=MODEL)
+    word_dropout: float = setting(CHOSEN, "Share of the words replaced by the unknown word in training.", group=MODEL)
 
-    epochs: int = setting(3, "Number of passes over the training rows.", group=OPTIMISATION)
-    batch_size: int = setting(64, "Global batch size: rows per step over all workers.", group=OPTIMISATION)
+    epochs: int = setting(CHOSEN, "Number of passes over the training rows.", group=OPTIMISATION)
+    batch_size: int = setting(CHOSEN, "Global batch size: rows per step over all workers.", group=OPTIMISATION)
     accumulate: int = setting(
         0,
         "Micro-batches per step and worker. 0 means 1, or with model parallelism one per worker of a model.",
@@ -123,7 +136,7 @@ class TrainSettings(Settings):
     )
     optimizer: str = setting("adam", "Optimizer.", ("adam", "sgd", "adagrad"), group=OPTIMISATION)
     lr: float = setting(
-        2e-3, "Peak learning rate. With --reference-batch: the rate for a batch of that size.", group=OPTIMISATION
+        CHOSEN, "Peak learning rate. With --reference-batch: the rate for a batch of that size.", group=OPTIMISATION
     )
     momentum: float = setting(0.9, "Momentum. Only with --optimizer sgd.", group=OPTIMISATION)
     weight_decay: float = setting(0.0, "Weight decay.", group=OPTIMISATION)
@@ -284,20 +297,21 @@ class TrainSettings(Settings):
         object.__setattr__(self, "workers", parse_workers(self.workers))
 
     def _check_numbers(self) -> None:
-        for name in _ABOVE_ZERO:
-            if not 0 < getattr(self, name) < math.inf:
-                raise wrong_value(name, getattr(self, name), "give a number above 0")
-        for name in _NOT_NEGATIVE:
-            if not 0 <= getattr(self, name) < math.inf:
-                raise wrong_value(name, getattr(self, name), "give 0 or a positive number")
-        for name, most in _AT_MOST.items():
-            if getattr(self, name) > most:
-                raise wrong_value(name, getattr(self, name), f"give at most {most:,}")
+        values = {name: value for name, value in vars(self).items() if value is not CHOSEN}
+        for name in values.keys() & _ABOVE_ZERO:
+            if not 0 < values[name] < math.inf:
+                raise wrong_value(name, values[name], "give a number above 0")
+        for name in values.keys() & _NOT_NEGATIVE:
+            if not 0 <= values[name] < math.inf:
+                raise wrong_value(name, values[name], "give 0 or a positive number")
+        for name in values.keys() & _AT_MOST:
+            if values[name] > _AT_MOST[name]:
+                raise wrong_value(name, values[name], f"give at most {_AT_MOST[name]:,}")
         if 0 < self.ngram_bits < MIN_BITS:
             raise wrong_value("ngram_bits", self.ngram_bits, f"give 0, or a number from {MIN_BITS} to {MAX_BITS}")
-        for name in ("dropout", "word_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise wrong_value(name, getattr(self, name), "give a number from 0 to below 1")
+        for name in values.keys() & {"dropout", "input_dropout", "word_dropout"}:
+            if not 0.0 <= values[name] < 1.0:
+                raise wrong_value(name, values[name], "give a number from 0 to below 1")
         if not 0.0 < self.top_k <= 1.0:
             raise wrong_value("top_k", self.top_k, "give a number above 0, at most 1")
 
@@ -307,7 +321,7 @@ class TrainSettings(Settings):
                 option = f"--{name.replace('_', '-')}"
                 what = f"{option} {getattr(self, name)} has no effect with --{other} {getattr(self, other)}"
                 raise UsageError(what, remedy=f"use --{other} {value}, or omit {option}")
-        if self.freeze_embeddings and not self.embeddings:
+        if self.freeze_embeddings and self.embeddings in (CHOSEN, NO_VECTORS):
             what = f"--freeze-embeddings {self.freeze_embeddings} has no effect without --embeddings"
             raise UsageError(what, remedy="give --embeddings, or omit --freeze-embeddings")
         if self.patience and self.keep == "last":

@@ -131,13 +131,13 @@ def test_dropout_depends_only_on_the_sample() -> None:
 
 def test_each_layer_has_its_own_masks() -> None:
     """The input of each dropout is all ones here, so its output is its mask."""
-    model = Deep(DeepSpec(30, hidden=6, embedding_dim=6, layers=2, dropout=0.5), 1)
+    model = Deep(DeepSpec(30, hidden=6, embedding_dim=6, layers=2, dropout=0.5, input_dropout=0.5), 1)
     model.train()
     batch, masks = make_batch(), []
     drop = model._drop
 
-    def note(states: torch.Tensor, batch: Batch, stream: int) -> torch.Tensor:
-        masks.append(drop(torch.ones_like(states), batch, stream)[0])
+    def note(states: torch.Tensor, batch: Batch, stream: int, share: float) -> torch.Tensor:
+        masks.append(drop(torch.ones_like(states), batch, stream, share)[0])
         return states
 
     model._drop = note  # type: ignore[method-assign]

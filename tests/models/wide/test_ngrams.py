@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenor.models.wide.ngrams import NgramIndex, count_rows_with, inverse_frequencies
+from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 
 MASK = (1 << 64) - 1
 ROWS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=7)
@@ -38,11 +38,19 @@ def pack(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(rows=ROWS, longest=st.integers(1, 4), bits=st.sampled_from([8, 20]), blocks=st.integers(1, 3))
-def test_rows_are_counted_once_per_ngram(rows: list[list[int]], longest: int, bits: int, blocks: int) -> None:
-    expected = Counter(one for row in rows for one in ngrams(row, longest, bits))
-    parts = [pack(rows[at::blocks]) for at in range(blocks)]
-    counts = count_rows_with(parts, bits, longest)
-    assert {place: int(counts[place]) for place in np.flatnonzero(counts)} == dict(expected)
+def test_rows_are_counted_once_per_ngram_and_class(rows: list[list[int]], longest: int, bits: int, blocks: int) -> None:
+    labels = np.array([sum(row) % 3 for row in rows], np.uint8)
+    parts = [(*pack(rows[at::blocks]), labels[at::blocks]) for at in range(blocks)]
+    counts = count_rows_with(parts, bits, longest, 3)
+    for label in range(3):
+        own = [row for row, other in zip(rows, labels, strict=True) if other == label]
+        expected = Counter(one for row in own for one in ngrams(row, longest, bits))
+        assert {place: int(counts[label, place]) for place in np.flatnonzero(counts[label])} == dict(expected)
+
+
+def test_labels_beyond_the_classes_are_refused() -> None:
+    with pytest.raises(ValueError, match="label below"):
+        count_rows_with([(*pack([[1]]), np.array([2], np.uint8))], 8, 1, 2)
 
 
 @given(rows=ROWS, data=st.data())
@@ -95,6 +103,14 @@ def test_old_marks_are_forgotten_before_they_run_out(monkeypatch: pytest.MonkeyP
         assert again.ids.tolist() == first.ids.tolist() and again.starts.tolist() == first.starts.tolist()
 
 
-def test_rare_ngrams_have_no_weight_and_frequent_ones_little() -> None:
-    weights = inverse_frequencies(np.array([0, 1, 2, 50, 100]), 100)
-    np.testing.assert_allclose(weights, [0.0, 0.0, np.log(50), np.log(2), 0.0], rtol=1e-6)
+def test_an_ngram_weighs_by_its_frequency_and_by_how_well_it_tells_the_classes_apart() -> None:
+    counts = np.array([[0, 1, 2, 10, 40, 60], [0, 0, 0, 40, 10, 40], [0, 0, 1, 0, 0, 0]], np.int32)
+    weights = bucket_weights(counts, 100)
+    assert weights[0] == weights[1] == weights[5] == 0.0  # too rare, or in every row
+    for bucket in (2, 3, 4):
+        ratios = []
+        for label in range(3):
+            own, rest = counts[label] + 1, np.delete(counts, label, axis=0).sum(axis=0) + 2
+            ratios.append(abs(np.log((own[bucket] / own.sum()) / (rest[bucket] / rest.sum()))))
+        expected = np.log(100 / counts[:, bucket].sum()) * np.sqrt(max(ratios))
+        assert weights[bucket] == pytest.approx(expected, rel=1e-6)

@@ -18,25 +18,29 @@ from tenor.errors import RunError, Stopped
 from tenor.training.assemble import train_as
 from tenor.training.job import TrainingJob
 from tenor.training.launching.launch import train
+from tenor.training.recipe import complete
 from tenor.training.runs.config import FORMAT
 from tenor.training.runs.resume import MAY_CHANGE, STOP_RULES, finished_result, inherit
 from tenor.world import World
 
-BEGUN = TrainSettings(
-    task="points",
-    workers=2,
-    lr=0.01,
-    epochs=7,
-    dropout=0.1,
-    class_weights="2,1,1,1",
-    decay="cosine",
-    warmup_epochs=0.5,
-    clip=0.3,
-    loss="focal",
-    weight_decay=0.01,
-    optimizer="sgd",
-    momentum=0.8,
-    threads=1,
+BEGUN = complete(
+    TrainSettings(
+        task="points",
+        workers=2,
+        lr=0.01,
+        epochs=7,
+        dropout=0.1,
+        class_weights="2,1,1,1",
+        decay="cosine",
+        warmup_epochs=0.5,
+        clip=0.3,
+        loss="focal",
+        weight_decay=0.01,
+        optimizer="sgd",
+        momentum=0.8,
+        threads=1,
+    ),
+    None,
 )
 
 
@@ -78,10 +82,10 @@ def test_what_shapes_the_weights_cannot_change(tmp_path: Path, changes: dict[str
 
 def test_a_default_that_was_typed_is_refused_like_any_other_value(tmp_path: Path) -> None:
     run = begin(tmp_path)
-    assert inherit(run, TrainSettings(resume=True, epochs=3)).epochs == 7  # a default: nobody asked for it
-    with pytest.raises(RunError, match="epochs 7, not 3"):
-        inherit(run, TrainSettings(resume=True, epochs=3), given={"epochs"})
-    assert inherit(run, TrainSettings(resume=True, epochs=7), given={"epochs"}).epochs == 7
+    assert inherit(run, TrainSettings(resume=True, clip=1.0)).clip == 0.3  # a default: nobody asked for it
+    with pytest.raises(RunError, match=r"clip 0\.3, not 1\.0"):
+        inherit(run, TrainSettings(resume=True, clip=1.0), given={"clip"})
+    assert inherit(run, TrainSettings(resume=True, clip=0.3), given={"clip"}).clip == 0.3
 
 
 def test_where_and_how_fast_may_change(tmp_path: Path) -> None:
@@ -170,7 +174,9 @@ def test_the_workers_are_told_the_run_s_settings(
 
 
 def test_a_run_resumed_without_its_options_ends_like_one_that_was_never_stopped(tmp_path: Path) -> None:
-    begun = TrainSettings(task="points", workers=1, threads=1, hidden=8, batch_size=5000, epochs=2, lr=0.05)
+    begun = complete(
+        TrainSettings(task="points", workers=1, threads=1, hidden=8, batch_size=5000, epochs=2, lr=0.05), None
+    )
     results = []
     for name, came in (("whole", iter([0] * 99)), ("run", iter([0, 0, 0, signal.SIGTERM]))):
         (tmp_path / name).mkdir()

@@ -32,13 +32,13 @@ def in_doubles() -> Iterator[None]:
 
 
 def dense_rows(task: Reviews, rows: np.ndarray) -> torch.Tensor:
-    """(rows, buckets): inverse frequencies of the n-grams that a row has, scaled to length 1."""
-    matrix = np.zeros((len(rows), len(task.batches.frequencies)))
+    """(rows, buckets): the importance of the n-grams that a row has, scaled to length 1."""
+    matrix = np.zeros((len(rows), len(task.batches.importance)))
     for at, row in enumerate(rows):
         tokens, lengths = task.train.gather(np.array([row]))
         assert task.batches._index is not None
         matrix[at, task.batches._index(tokens, lengths).buckets] = 1.0
-    matrix *= task.batches.frequencies
+    matrix *= task.batches.importance
     return torch.from_numpy(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
 
 

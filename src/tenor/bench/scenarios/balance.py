@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tenor.bench.measuring import Contender, measure, spread
+from tenor.bench.models import LSTM
 from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.synthetic.generate import generate
@@ -34,12 +35,11 @@ from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress
 from tenor.training.launching.launch import train
-from tenor.training.settings import TrainSettings
 
 OPTIONS = ("rows",)
 MODES = {"off": "off", "epoch": "epoch", "steps": "steps:3"}
 MIXES = ("1:1", "1:2", "1:3", "2:2:6", "1:1→3")
-TRAINING = TrainSettings(threads=1, batch_size=512, epochs=100, dropout=0.0)
+TRAINING = replace(LSTM, threads=1, batch_size=512, epochs=100, dropout=0.0, input_dropout=0.0)
 DATA = PrepareSettings(max_length=64, vocab_size=5000)
 NUM_ROWS = 20_480  # 80 % are training rows: 32 batches per epoch, so that balancing every epoch can act several times
 STEPS = 200  # so that the two or three steps of settling are about 1 %

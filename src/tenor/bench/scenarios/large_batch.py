@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tenor.bench.demo_reviews import prepare_demo_reviews
 from tenor.bench.measuring import Contender, measure
+from tenor.bench.models import LSTM
 from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.bench.step_rates import read_run
@@ -26,8 +27,8 @@ from tenor.training.settings import TrainSettings
 OPTIONS = ("data",)
 REFERENCE = 32
 EPOCHS = 3
-TRAINING = TrainSettings(
-    embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=4e-3, workers=1, threads=1
+TRAINING = replace(
+    LSTM, embedding_dim=50, hidden=32, epochs=EPOCHS, batch_size=REFERENCE, lr=4e-3, workers=1, threads=1
 )
 
 

@@ -25,6 +25,7 @@ from torch import nn
 
 from tenor.bench.demo_reviews import prepare_demo_reviews
 from tenor.bench.measuring import Contender, measure, spread
+from tenor.bench.models import LSTM
 from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.planted import plant
@@ -149,7 +150,7 @@ def choose(settings: BenchSettings) -> tuple[list[tuple[str, int]], list[str]]:
 
 def training_settings(task: str) -> TrainSettings:
     """Return the settings that all rows share."""
-    return TrainSettings(task=task, threads=1, keep="last", **CHANGES.get(task, {}))
+    return replace(LSTM, task=task, threads=1, keep="last", **CHANGES.get(task, {}))
 
 
 def _traits(name: str) -> StrategyTraits:

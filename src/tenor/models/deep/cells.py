@@ -2,7 +2,8 @@
 
 A new cell needs one file and one entry here. Its class is called with (input width, hidden width). Its `forward` takes
 inputs of shape (time, batch, input width) and returns a tuple that begins with outputs of shape (time, batch, hidden
-width), as `torch.nn.LSTM` does. The output at time t depends only on inputs up to t.
+width), as `torch.nn.LSTM` does. The output at time t depends only on inputs up to t. A cell whose outputs are never
+negative may also have a method `largest(inputs, lengths)`, which computes its outputs and max pooling together.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ class DeepSpec:
     layers: int = 1
     bidirectional: bool = False
     pooling: str = "max-mean"
-    dropout: float = 0.0
+    dropout: float = 0.0  # of the outputs of each layer
+    input_dropout: float = 0.0  # of the word vectors
     length: int = 400  # tokens of a longer review that are read: the first and the last ones
 
 
@@ -68,25 +69,29 @@ class Deep(nn.Module):
         ]
 
     def _embed(self, ids: Tensor, batch: Batch) -> Tensor:
-        return self._drop(self.embedding(ids), batch, stream=0)  # (time, batch, width)
+        return self._drop(self.embedding(ids), batch, 0, self.spec.input_dropout)  # (time, batch, width)
 
     def _recur(self, layer: int, states: Tensor, batch: Batch) -> Tensor:
+        is_last, largest = layer == len(self.forwards) - 1, getattr(self.forwards[layer], "largest", None)
+        if is_last and largest and self.spec.pooling == "max" and not self.spec.bidirectional:
+            # Outputs of such a cell are not negative: dropping features after the pooling is the same as before it.
+            return self._drop(largest(states, batch.lengths), batch, layer + 1, self.spec.dropout)
         outputs: Tensor = self.forwards[layer](states)[0]
         if self.spec.bidirectional:
             flip = reverse_index(batch.lengths, len(states))
             mirrored = states.gather(0, flip.expand(-1, -1, states.shape[2]))
             back = self.backwards[layer](mirrored)[0]
             outputs = torch.cat([outputs, back.gather(0, flip.expand(-1, -1, back.shape[2]))], dim=2)
-        outputs = self._drop(outputs, batch, stream=layer + 1)
-        if layer < len(self.forwards) - 1:
+        outputs = self._drop(outputs, batch, layer + 1, self.spec.dropout)
+        if not is_last:
             return outputs
         return POOLINGS[self.spec.pooling](outputs, batch.lengths, self.spec.bidirectional)
 
-    def _drop(self, states: Tensor, batch: Batch, stream: int) -> Tensor:
+    def _drop(self, states: Tensor, batch: Batch, stream: int, share: float) -> Tensor:
         """Apply one mask per sample and layer, the same at every time step."""
-        if not self.training or self.spec.dropout == 0.0:
+        if not self.training or share == 0.0:
             return states
-        mask = dropout_mask(batch.keys, stream, states.shape[2], self.spec.dropout, states.dtype)
+        mask = dropout_mask(batch.keys, stream, states.shape[-1], share, states.dtype)
         return states * mask.to(states.device)
 
 

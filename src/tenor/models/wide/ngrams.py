@@ -1,7 +1,8 @@
 """The n-grams of token ids as hashed features: which buckets a row has, and with which weights.
 
-A row has each of its n-grams once, however often it occurs (Wang & Manning 2012). The weight of an n-gram is its
-inverse document frequency, and the weights of a row are scaled to length 1, so that long rows do not dominate.
+A row has each of its n-grams once, however often it occurs (Wang & Manning 2012). An n-gram weighs more if few rows
+have it and if it tells the classes apart. The weights of a row are scaled to length 1, so that long rows do not
+dominate.
 """
 
 from __future__ import annotations
@@ -79,28 +80,46 @@ class NgramIndex:
         return RowNgrams(buckets[order], place[ids[:count]], starts, weights[:count])
 
 
-def count_rows_with(rows: Iterable[tuple[NDArray[Any], NDArray[Any]]], bits: int, longest: int) -> NDArray[np.int32]:
-    """The number of rows that have each bucket.
+def count_rows_with(
+    rows: Iterable[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]], bits: int, longest: int, num_classes: int
+) -> NDArray[np.int32]:
+    """The number of rows of each class that have each bucket, (classes, buckets).
 
     Args:
-        rows: Blocks of rows, each as (tokens, lengths).
+        rows: Blocks of rows, each as (tokens, lengths, labels).
         bits: There are 2^bits buckets.
         longest: Tokens of the longest n-gram.
+        num_classes: Labels are below this number.
     """
-    counts, last = np.zeros(1 << bits, np.int32), np.zeros(1 << bits, np.int32)
+    counts, last = np.zeros((num_classes, 1 << bits), np.int32), np.zeros(1 << bits, np.int32)
     shift, before = np.uint64(64 - bits), 1
-    for tokens, lengths in rows:
+    for tokens, lengths, labels in rows:
         ends = np.cumsum(lengths, dtype=np.int64)
-        _count(np.ascontiguousarray(tokens, np.int32), ends, longest, shift, before, counts, last)
+        if len(labels) != len(ends) or int(labels.max(initial=0)) >= num_classes:
+            raise ValueError("every row needs a label below the number of classes")
+        _count(np.ascontiguousarray(tokens, np.int32), ends, labels, longest, shift, before, counts, last)
         before += len(ends)
     return counts
 
 
-def inverse_frequencies(counts: NDArray[np.int32], num_rows: int) -> NDArray[np.float32]:
-    """The weight log(rows / rows with it) of each bucket; 0 for buckets that fewer than two rows have."""
-    weights = np.zeros(len(counts), np.float32)
-    known = counts >= 2
-    weights[known] = np.log(num_rows / counts[known])
+def bucket_weights(counts: NDArray[np.int32], num_rows: int) -> NDArray[np.float32]:
+    """The weight idf × √|r| of each bucket; 0 for buckets that fewer than two rows have.
+
+    idf is log(rows / rows with it). r is the naive-Bayes log-count ratio of a class and all others, with one row more
+    of each (Wang & Manning 2012); of several classes, the one with the largest |r| counts.
+
+    Args:
+        counts: (classes, buckets), see `count_rows_with`.
+        num_rows: The number of rows that were counted.
+    """
+    total = counts.sum(axis=0)
+    known = np.flatnonzero(total >= 2)
+    found = counts[:, known].astype(np.float64) + 1.0  # (classes, known)
+    sums = (counts.sum(axis=1, dtype=np.float64) + counts.shape[1])[:, None]
+    others, other_sums = found.sum(axis=0) - found, sums.sum() - sums
+    ratio = np.abs(np.log(found / sums) - np.log(others / other_sums)).max(axis=0)
+    weights = np.zeros(len(total), np.float32)
+    weights[known] = np.log(num_rows / total[known]) * np.sqrt(ratio)
     return weights
 
 
@@ -119,7 +138,7 @@ def _extended(state: Any, token: Any) -> Any:
 
 
 @compiled
-def _count(tokens: Any, ends: Any, longest: int, shift: Any, before: int, counts: Any, last: Any) -> None:
+def _count(tokens: Any, ends: Any, labels: Any, longest: int, shift: Any, before: int, counts: Any, last: Any) -> None:
     """Count each bucket once per row. `last` remembers the last row that had a bucket; rows count from `before`."""
     start = 0
     for row in range(len(ends)):
@@ -131,7 +150,7 @@ def _count(tokens: Any, ends: Any, longest: int, shift: Any, before: int, counts
                 bucket = state >> shift
                 if last[bucket] != before + row:
                     last[bucket] = before + row
-                    counts[bucket] += 1
+                    counts[labels[row], bucket] += 1
         start = end
 
 

@@ -26,25 +26,25 @@ class WideSpec:
 class Wide(nn.Module):
     """One logit per output: the sum of its n-grams' weights, times how much each n-gram counts, plus a bias."""
 
-    frequencies: Tensor
+    importance: Tensor
 
     def __init__(self, spec: WideSpec, num_outputs: int) -> None:
         super().__init__()
         self.spec = spec
         self.ngrams = RowEmbedding(1 << spec.bits, num_outputs)
         self.bias = nn.Parameter(torch.empty(num_outputs))
-        self.register_buffer("frequencies", torch.empty(1 << spec.bits))  # inverse ones; 0: an n-gram to ignore
+        self.register_buffer("importance", torch.empty(1 << spec.bits))  # 0: an n-gram to ignore
 
-    def start(self, frequencies: NDArray[np.float32]) -> None:
-        """Begin training: all weights are zero, and n-grams count by these inverse frequencies."""
+    def start(self, importance: NDArray[np.float32]) -> None:
+        """Begin training: all weights are zero, and n-grams count by this importance."""
         with torch.no_grad():
             self.ngrams.weight.zero_()
             self.bias.zero_()
-            self.frequencies.copy_(torch.from_numpy(frequencies))
+            self.importance.copy_(torch.from_numpy(importance))
 
     def make_index(self) -> NgramIndex:
         """What finds the n-grams of this model in rows of token ids."""
-        return NgramIndex(self.frequencies.float().cpu().numpy(), self.spec.longest)
+        return NgramIndex(self.importance.float().cpu().numpy(), self.spec.longest)
 
     def forward(self, ngrams: Ngrams) -> Tensor:
         """(batch, outputs)"""

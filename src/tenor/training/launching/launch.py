@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +18,16 @@ from tenor.errors import MissingExtra, Stopped, TenorError, UsageError, WorkerEr
 from tenor.progress import SILENT, Progress
 from tenor.store.lock import NAME as LOCK
 from tenor.store.lock import locked
+from tenor.store.manifest import Manifest
 from tenor.store.staging import stage_data
 from tenor.store.verify import verify_data
 from tenor.training.job import TrainingJob
 from tenor.training.launching.display import Display
 from tenor.training.launching.hosts import NetworkHost
 from tenor.training.launching.parameter_server_processes import ParameterServerProcesses
+from tenor.training.launching.word_vectors import learn_vectors
 from tenor.training.launching.worker_processes import WorkerProcesses
+from tenor.training.recipe import DataFacts, complete
 from tenor.training.runs.resume import finished_result, inherit
 from tenor.training.settings import TrainSettings
 from tenor.training.traits import TASKS, has_server, num_computing
@@ -110,13 +114,21 @@ def train(
     if is_resumed := settings.resume or (is_launched and is_restarted()):
         settings = inherit(run, settings, given, is_launched)
     folder = stage_data(data, settings.stage) if settings.stage else Path(data)
-    job = TrainingJob(str(folder.resolve()), str(run.resolve()), settings, is_resumed)
+    if world.local_rank == 0:
+        check_source(folder, settings.task)
+    facts = DataFacts.of(Manifest.load(folder)) if TASKS[settings.task].reads_text else None
+    job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts), is_resumed)
     if is_launched:
         return TrainResult(run, _train_as_rank(world, job, progress))
-    check_source(folder, settings.task)
     with claim_folder(run, is_resumed) as lock:
+        learned = learn_vectors(job, progress)
         start = Start(num_workers(settings.workers), lock, tuple(hosts))
-        return TrainResult(run, _supervise(job, start, progress))
+        try:
+            return TrainResult(run, _supervise(job, start, progress))
+        except UsageError:  # the workers refuse the settings, so nothing may be left
+            if learned is not None:
+                shutil.rmtree(learned, ignore_errors=True)
+            raise
 
 
 def is_restarted() -> bool:
@@ -236,13 +248,13 @@ def _train_as_rank(world: World, job: TrainingJob, progress: Progress) -> dict[s
         server = " and a parameter server" if has_server(job.settings.strategy, world.size) else ""
         remedy = "omit --workers: the launcher decides how many there are"
         raise UsageError(f"--workers {asked}, but {world.launcher} started {size}{server}", remedy=remedy)
-    if world.local_rank == 0:
-        check_source(Path(job.data), job.settings.task)
     torch.set_num_threads(num_threads(job.settings, world.local_size))
     display = Display(progress)
     with claim_folder(Path(job.out), job.resume) if world.is_first else contextlib.nullcontext():
         if job.resume and (result := finished_result(Path(job.out), Path(job.data), vars(job.settings))) is not None:
             return {**result, "restarts": 0, "replaced": 0}
+        if world.is_first:  # the others wait until they can join
+            learn_vectors(job, progress)
         try:
             return {**train_as(world, job, display.show, listen()), "restarts": 0, "replaced": 0}
         finally:

@@ -10,7 +10,7 @@ from tenor.training.tasks.base import Task
 from tenor.training.traits import TASKS
 
 
-def make_task(data: Path, settings: TrainSettings) -> Task:
-    """The task that the settings name, on prepared `data` if it reads any."""
+def make_task(data: Path, settings: TrainSettings, run: Path | None = None) -> Task:
+    """The task that the settings name, on prepared `data` if it reads any; `run` is the run folder."""
     implementation: type[Task] = pkgutil.resolve_name(TASKS[settings.task].implementation)
-    return implementation.make(data, settings)
+    return implementation.make(data, settings, run)

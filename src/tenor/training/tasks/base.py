@@ -36,8 +36,8 @@ class Task:
     vocabulary: Path | None = None  # the file that a run needs to read text, if it reads any
 
     @classmethod
-    def make(cls, data: Path, settings: TrainSettings) -> Task:
-        """The task of one rank, on prepared `data` if it reads any."""
+    def make(cls, data: Path, settings: TrainSettings, run: Path | None) -> Task:
+        """The task of one rank, on prepared `data` if it reads any; `run` is the run folder, if there is one."""
         raise NotImplementedError
 
     @property

@@ -43,7 +43,7 @@ class Points(Task):
         self.objective = make_objective(settings.loss, NUM_CLASSES, weights)
 
     @classmethod
-    def make(cls, data: Path, settings: TrainSettings) -> Task:
+    def make(cls, data: Path, settings: TrainSettings, run: Path | None) -> Task:
         return cls(settings)
 
     @property

@@ -13,6 +13,20 @@ from tenor.embedding.exchange import read_file
 from tenor.embedding.subwords import compose, rows_of
 from tenor.embedding.vectors import Vectors, load_vectors
 from tenor.errors import UsageError
+from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
+
+FOLDER = "vectors"  # in the run folder: those that were learned from the data
+
+
+def start_vectors(settings: TrainSettings, run: Path | None) -> Path | None:
+    """Where the vectors are from which the deep part starts; None for random ones."""
+    if settings.embeddings == NO_VECTORS or settings.model == "wide":
+        return None
+    if settings.embeddings != OWN_VECTORS:
+        return Path(settings.embeddings)
+    if run is None:
+        raise UsageError("--embeddings auto needs a run folder", remedy="give the path of word vectors, or none")
+    return run / FOLDER
 
 
 @dataclass(frozen=True)

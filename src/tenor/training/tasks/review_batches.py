@@ -14,7 +14,7 @@ from tenor.models.batch import Ngrams
 from tenor.models.classifier import ModelSpec
 from tenor.models.deep.masks import sample_keys, uniform
 from tenor.models.inference import as_tensors, padded, shortened
-from tenor.models.wide.ngrams import NgramIndex, count_rows_with, inverse_frequencies
+from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.store.order import Order
 from tenor.store.reader import Split
@@ -35,8 +35,8 @@ class ReviewBatches:
         self.rows, self.spec, self.settings, self.objective = rows, spec, settings, objective
         lengths = np.minimum(rows.lengths, spec.deep.length) if spec.deep else rows.lengths
         self.order = Order(lengths, settings.batch_size, settings.seed)
-        self.frequencies = _count(rows, spec)
-        self._index = NgramIndex(self.frequencies, spec.wide.longest) if spec.wide else None
+        self.importance = _weigh(rows, spec)
+        self._index = NgramIndex(self.importance, spec.wide.longest) if spec.wide else None
 
     def load(self, epoch: int, k: int, own: slice) -> TrainBatch:
         """Every rank reads the whole global batch, which is cheap, and so knows all rows that the step touches."""
@@ -89,14 +89,16 @@ class ReviewBatches:
         return np.where(noise[real] < self.settings.word_dropout, UNKNOWN, tokens)
 
 
-def _count(rows: Split, spec: ModelSpec) -> NDArray[np.float32]:
-    """The inverse frequency of each bucket in the training rows; empty without a wide part."""
+def _weigh(rows: Split, spec: ModelSpec) -> NDArray[np.float32]:
+    """The importance of each bucket in the training rows; empty without a wide part."""
     if spec.wide is None:
         return np.empty(0, np.float32)
     count = min(len(rows), COUNTED_ROWS)
-    return inverse_frequencies(count_rows_with(_blocks(rows, count), spec.wide.bits, spec.wide.longest), count)
+    counts = count_rows_with(_blocks(rows, count), spec.wide.bits, spec.wide.longest, spec.num_classes)
+    return bucket_weights(counts, count)
 
 
-def _blocks(rows: Split, count: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _blocks(rows: Split, count: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     for first in range(0, count, _BLOCK):
-        yield rows.gather(np.arange(first, min(first + _BLOCK, count)))
+        numbers = np.arange(first, min(first + _BLOCK, count))
+        yield (*rows.gather(numbers), rows.labels[numbers])

@@ -30,7 +30,7 @@ from tenor.training.optim.precision import check_precision
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
-from tenor.training.tasks.pretrained import read_vectors
+from tenor.training.tasks.pretrained import read_vectors, start_vectors
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches
 
 EVALUATION_BATCH = 256
@@ -70,8 +70,9 @@ class _Missing:
 
 
 class Reviews(Task):
-    def __init__(self, data: Path, settings: TrainSettings) -> None:
+    def __init__(self, data: Path, settings: TrainSettings, run: Path | None = None) -> None:
         self.data = data
+        self.vectors = start_vectors(settings, run)
         self.manifest = Manifest.load(data)
         self.settings = settings
         self.vocabulary = data / "vocab.json"
@@ -90,8 +91,8 @@ class Reviews(Task):
         self.order = self.batches.order
 
     @classmethod
-    def make(cls, data: Path, settings: TrainSettings) -> Task:
-        return cls(data, settings)
+    def make(cls, data: Path, settings: TrainSettings, run: Path | None) -> Task:
+        return cls(data, settings, run)
 
     def check_device(self, device: torch.device) -> None:
         check_precision(self.settings.precision, self.settings.cell, device)
@@ -100,11 +101,11 @@ class Reviews(Task):
         model = ReviewClassifier(self.spec)
         model.combination.start()
         if model.wide is not None:
-            model.wide.start(self.batches.frequencies)
+            model.wide.start(self.batches.importance)
         if model.deep is not None:
             initialise(model.deep, self.settings.seed)
-            if self.settings.embeddings:
-                self._load_vectors(model.deep, Path(self.settings.embeddings))
+            if self.vectors is not None:
+                self._load_vectors(model.deep, self.vectors)
         return model
 
     def part_rules(self, peak: float) -> Sequence[RuleOfPart]:
@@ -133,7 +134,7 @@ class Reviews(Task):
         missing = self.missing
         if missing is None:
             return []
-        start = f"{self.settings.embeddings} has vectors for {missing.num_words - missing.words:,} words of the data"
+        start = f"{self.vectors} has vectors for {missing.num_words - missing.words:,} words of the data"
         rest = f"the {missing.words:,} others start at random ({missing.token_share:.2%} of the training tokens)"
         return [f"{start}; {rest}"]
 
@@ -226,6 +227,7 @@ def _make_spec(manifest: Manifest, settings: TrainSettings) -> ModelSpec:
         bidirectional=settings.bidirectional,
         pooling=settings.pooling,
         dropout=settings.dropout,
+        input_dropout=settings.input_dropout,
         length=settings.deep_length,
     )
     return ModelSpec(

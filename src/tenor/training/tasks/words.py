@@ -62,7 +62,7 @@ class Words(Task):
         self.objective = Objective(window_loss, torch.ones(1, dtype=torch.float64))
 
     @classmethod
-    def make(cls, data: Path, settings: TrainSettings) -> Task:
+    def make(cls, data: Path, settings: TrainSettings, run: Path | None) -> Task:
         return cls(data, settings)
 
     def make_model(self) -> SkipGram:

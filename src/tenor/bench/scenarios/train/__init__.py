@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tenor.bench.measuring import Contender, measure
+from tenor.bench.models import LSTM
 from tenor.bench.results import Result
 from tenor.bench.scenarios.train.data import ReviewShape, make_data
 from tenor.bench.scenarios.train.ratios import add_ratios
@@ -26,8 +27,8 @@ from tenor.training.settings import TrainSettings
 OPTIONS = ("workers", "rows", "batch_sizes", "epochs", "target", "data")
 ALONE = {2: "two-alone", 3: "three-alone", 4: "four-alone"}
 
-MAIN = TrainSettings(
-    embedding_dim=100, hidden=128, pooling="max", dropout=0.0, decay="none", warmup_epochs=0.0, epochs=1, threads=1
+MAIN = replace(
+    LSTM, pooling="max", dropout=0.0, input_dropout=0.0, decay="none", warmup_epochs=0.0, epochs=1, threads=1
 )
 SMALL = replace(
     MAIN, hidden=32, layers=2, batch_size=128, optimizer="sgd", lr=0.1, momentum=0.9, clip=0.0, pooling="last"
