@@ -40,11 +40,15 @@ PREPARE: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 BASE: dict[str, Any] = {
     "threads": 1,
+    "cell": "lstm",
+    "bidirectional": False,
+    "embeddings": "none",  # learned vectors depend on the processor
     "hidden": 8,
     "embedding_dim": 8,
     "batch_size": 32,
     "epochs": 2,
     "dropout": 0.2,
+    "input_dropout": 0.2,
     "word_dropout": 0.1,
     "clip": 0.1,  # gradients are longer than that in most steps
     "timeout": 120.0,
@@ -100,7 +104,8 @@ TRAIN = (
     Case("wide", 1, {"model": "wide"}),
     Case("wide, 2 workers", 2, {"model": "wide"}),
     Case("wide, n-grams of 2 tokens, few buckets", 1, {"model": "wide", "ngrams": 2, "ngram_bits": 8}),
-    Case("conv", 1, {"cell": "conv"}),
+    Case("conv", 1, {"cell": "conv", "pooling": "max"}),
+    Case("conv, max and mean", 1, {"cell": "conv"}),
     Case("gru", 1, {"cell": "gru"}),
     Case("rnn", 1, {"cell": "rnn"}),
     Case("qrnn", 1, {"cell": "qrnn"}),

@@ -11,6 +11,7 @@ import numpy as np
 from tenor import environment
 from tenor.planning.costs.compute import CostLine
 from tenor.planning.inputs.measurement import CurvePoint, Measurement, ModelSize, StepCosts, TableSize
+from tenor.training.recipe import complete
 from tenor.training.runs.config import FORMAT, stored_settings
 from tenor.training.settings import TrainSettings
 
@@ -48,7 +49,7 @@ def measurement(**changes: Any) -> Measurement:
         "model": ModelSize(400_000, {"words": TableSize(30_000, 400, 1000.0)}),
         "noise_scale": None,
         "curve": (CurvePoint(64_000, 0.8), CurvePoint(128_000, 0.85)),
-        "settings": stored_settings(TrainSettings(hidden=64)),
+        "settings": stored_settings(complete(TrainSettings(hidden=64), None)),
         "data_sha256": "ab" * 32,
     }
     return Measurement(**{**values, **changes})
@@ -57,7 +58,7 @@ def measurement(**changes: Any) -> Measurement:
 def write_measured_run(folder: Path, workers: int = 1, steps: int = 120, date: str = "", **settings: Any) -> Path:
     """A run folder whose steps cost FIXED + PER_TOKEN × tokens, UPDATE and 3 ms of waiting with several workers."""
     folder.mkdir(parents=True)
-    chosen = TrainSettings(workers=workers, threads=1, epochs=1, **settings)
+    chosen = complete(TrainSettings(workers=workers, threads=1, epochs=1, **settings), None)
     config = {
         "format": FORMAT,
         "model": {"deep": {"vocab_size": 30_000, "length": 400}},

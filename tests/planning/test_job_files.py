@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,17 @@ def written(tmp_path: Path, kind: str, workers: int, **options: Any) -> str:
 
 def parse_options(words: list[str]) -> TrainSettings:
     """Read `--name value` words as `tenor train` does, by the fields of its settings."""
-    kinds = {field.name: field.default for field in dataclasses.fields(TrainSettings)}
+    kinds = typing.get_type_hints(TrainSettings)
     values: dict[str, Any] = {}
     place = 0
     while place < len(words):
         name = words[place].removeprefix("--").replace("-", "_")
-        if isinstance(kinds.get(name.removeprefix("no_")), bool):
+        if kinds.get(name.removeprefix("no_")) is bool:
             values[name.removeprefix("no_")] = not name.startswith("no_")
             place += 1
             continue
-        default = kinds[name]
-        text = words[place + 1]
-        values[name] = type(default)(text) if isinstance(default, int | float) else text
+        kind, text = kinds[name], words[place + 1]
+        values[name] = kind(text) if kind in (int, float) else text
         place += 2
     return build(TrainSettings, values)
 
@@ -63,11 +63,12 @@ def test_every_kind_trains_the_planned_model(tmp_path: Path, kind: str) -> None:
 
 def test_options_of_the_plan_and_of_the_run() -> None:
     row = dataclasses.replace(planned(2, strategy="local-sgd"), epochs=2.3)
-    trained = {**(measurement().settings or {}), "bidirectional": True, "max_steps": 7, "workers": "3", "test": False}
+    trained = {**(measurement().settings or {}), "bidirectional": True, "max_steps": 7, "workers": "3"}
+    trained |= {"test": False, "profile": True}
     options = train_options(row, PlanSettings(sync_every=5, balance=True), trained)
     found = parse_options(shlex.split(options))
     assert (found.epochs, found.sync_every, found.bidirectional, found.balance) == (3, 5, True, "steps:20")
-    assert found.max_steps == 0 and found.workers == "auto" and found.test
+    assert found.max_steps == 0 and found.workers == "auto" and found.test and not found.profile
 
 
 def test_slurm_starts_one_task_per_worker(tmp_path: Path) -> None:

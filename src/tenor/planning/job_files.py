@@ -37,6 +37,7 @@ _NOT_KEPT = {
     "device",
     "max_steps",
     "max_seconds",
+    "profile",
     "resume",
     "stage",
     "test",

@@ -11,6 +11,7 @@ from tenor.errors import UsageError
 from tenor.planning.inputs.data_folder import read_frequencies, read_prepare_rate
 from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
+from tenor.training.recipe import complete
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks import make_task
 from tenor.training.tasks.review_batches import NGRAMS, WORDS
@@ -27,7 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("batch", [32, 256])
 @pytest.mark.parametrize("model", ["wide-deep", "deep"])
 def test_predicted_rows_are_those_of_real_batches(data: Path, batch: int, model: str) -> None:
-    task = make_task(data, TrainSettings(batch_size=batch, model=model))
+    task = make_task(data, complete(TrainSettings(batch_size=batch, model=model), None))
     try:
         found = read_frequencies(data, task.describe()["model"], task.describe()["data_sha256"])
         batches = [task.load(0, k, slice(0, 0)) for k in range(task.order.num_rows // batch)]
@@ -40,7 +41,7 @@ def test_predicted_rows_are_those_of_real_batches(data: Path, batch: int, model:
 
 
 def test_several_batches_together(data: Path) -> None:
-    task = make_task(data, TrainSettings(batch_size=64))
+    task = make_task(data, complete(TrainSettings(batch_size=64), None))
     try:
         found = read_frequencies(data, task.describe()["model"], "")
         touched = [set(task.load(0, k, slice(0, 0)).rows[NGRAMS].tolist()) for k in range(32)]

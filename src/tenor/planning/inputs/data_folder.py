@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tenor.errors import UsageError
 from tenor.models.inference import shortened
-from tenor.models.wide.ngrams import count_rows_with
+from tenor.models.wide.ngrams import bucket_weights, count_rows_with
 from tenor.planning.costs.touched_rows import GROUPS, LengthGroup, RowFrequencies, spectrum_of
 from tenor.store.manifest import Manifest
 from tenor.store.reader import Split, open_split
@@ -51,9 +51,10 @@ def count_tables(split: Split, model: Mapping[str, Any]) -> RowFrequencies:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_REVIEWS, replace=False))
     lengths = split.lengths[rows] if most is None else np.minimum(split.lengths[rows], most)
     members = np.array_split(rows[np.argsort(lengths, kind="stable")], min(GROUPS, len(rows)))
-    ngrams = [_count_ngrams(split, group, wide) if wide else np.empty(0, np.int64) for group in members]
-    in_all = np.sum(ngrams, axis=0)
-    known = in_all >= 2 if wide else None  # the model ignores n-grams that only one review has
+    classes = int(model["num_classes"]) if wide else 0
+    by_class = [_count_ngrams(split, group, wide, classes) if wide else np.empty((0, 0), np.int32) for group in members]
+    ngrams = [counts.sum(axis=0, dtype=np.int64) for counts in by_class]
+    known = bucket_weights(np.sum(by_class, axis=0), len(rows)) > 0 if wide else None  # the model ignores the others
     words = [_count_words(split, group, deep) if deep else np.empty(0, np.int64) for group in members]
 
     def describe(group: NDArray[np.int64], of_ngrams: Counts, of_words: Counts) -> LengthGroup:
@@ -63,23 +64,29 @@ def count_tables(split: Split, model: Mapping[str, Any]) -> RowFrequencies:
         return LengthGroup(len(group), float(tokens.mean()), spectra)
 
     groups = tuple(map(describe, members, ngrams, words))
-    return RowFrequencies(groups, describe(rows, in_all, np.sum(words, axis=0)))
+    return RowFrequencies(groups, describe(rows, np.sum(ngrams, axis=0), np.sum(words, axis=0)))
 
 
-def _blocks(split: Split, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _blocks(split: Split, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]]:
+    """Rows in rising order, with their tokens and lengths."""
     for first in range(0, len(rows), BLOCK):
-        yield split.gather(np.sort(rows[first : first + BLOCK]))
+        part = np.sort(rows[first : first + BLOCK])
+        yield part, *split.gather(part)
 
 
-def _count_ngrams(split: Split, rows: NDArray[np.int64], wide: Mapping[str, Any]) -> Counts:
-    return count_rows_with(_blocks(split, rows), int(wide["bits"]), int(wide["longest"])).astype(np.int64)
+def _count_ngrams(
+    split: Split, rows: NDArray[np.int64], wide: Mapping[str, Any], num_classes: int
+) -> NDArray[np.int32]:
+    """The reviews of each class that contain each n-gram, (classes, n-grams)."""
+    blocks = ((tokens, lengths, split.labels[part]) for part, tokens, lengths in _blocks(split, rows))
+    return count_rows_with(blocks, int(wide["bits"]), int(wide["longest"]), num_classes)
 
 
 def _count_words(split: Split, rows: NDArray[np.int64], deep: Mapping[str, Any]) -> Counts:
     """The reviews that contain each word, among the words that the deep part reads; all contain the padding."""
     vocab_size, most = int(deep["vocab_size"]), int(deep["length"])
     counts = np.zeros(vocab_size, np.int64)
-    for tokens, lengths in _blocks(split, rows):
+    for _, tokens, lengths in _blocks(split, rows):
         kept, kept_lengths = shortened(tokens, lengths, most)
         review = np.repeat(np.arange(len(kept_lengths), dtype=np.int64), kept_lengths)
         pairs = np.unique(review * vocab_size + kept)

@@ -14,9 +14,11 @@ from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.run_folder import measure_run
 from tenor.preparation.job.prepare import prepare
 from tenor.progress import Progress
+from tenor.store.manifest import Manifest
 from tenor.training.launching.launch import train
+from tenor.training.recipe import DataFacts, complete
 from tenor.training.runs.config import read_config
-from tenor.training.settings import TrainSettings
+from tenor.training.settings import NO_VECTORS, TrainSettings
 
 SECONDS = 18.0  # of training in each run
 REVIEWS = 20_000  # generated if there is no data
@@ -43,16 +45,19 @@ def measure_machine(data: Path | None, progress: Progress, seconds: float = SECO
             progress.say(f"training with {workers} worker{'s' * (workers > 1)} for {seconds:g} s")
             out = folder / f"run-{workers}"
             settings = TrainSettings(workers=workers, threads=1, epochs=EPOCHS, max_seconds=seconds, test=False)
-            train(data, out, settings)
+            train(data, out, replace(settings, embeddings=NO_VECTORS))  # a step costs the same wherever vectors start
             found.append(measure_run(out))
         config = read_config(folder / "run-1")
         frequencies = read_frequencies(data, config["model"], "")
         rate = read_prepare_rate(data)
+        chosen = complete(TrainSettings(), DataFacts.of(Manifest.load(data)))
+    joined = join_runs(found)
     return replace(
-        join_runs(found),
+        joined,
         source="this machine",
         command="tenor plan --measure",
-        epochs=TrainSettings().epochs,
+        epochs=chosen.epochs,
+        settings={**(joined.settings or {}), "embeddings": chosen.embeddings},
         frequencies=frequencies,
         prepare_bytes_per_s=rate,
     )

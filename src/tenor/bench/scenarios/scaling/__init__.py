@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tenor.bench.journal import NO_JOURNAL, FileJournal, Journal
 from tenor.bench.measuring import Contender, measure
+from tenor.bench.models import LSTM
 from tenor.bench.network.hosts import open_hosts
 from tenor.bench.network.spec import parse_network
 from tenor.bench.results import Result
@@ -27,8 +28,10 @@ from tenor.bench.scenarios.scaling.work import Threshold, Work
 from tenor.bench.settings import BenchSettings
 from tenor.environment import usable_cores
 from tenor.progress import SILENT, Progress
+from tenor.store.manifest import Manifest
 from tenor.training.launching.hosts import NetworkHost
-from tenor.training.settings import TrainSettings
+from tenor.training.recipe import DataFacts, complete
+from tenor.training.settings import NO_VECTORS, TrainSettings
 
 OPTIONS = (
     "workers",
@@ -55,7 +58,7 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     inputs = Inputs(folder, settings.reviews, Path(settings.data) if settings.data else None)
     inputs.make(points, progress)
     with _hosts(settings, points) as hosts:
-        work = Work(inputs, TrainSettings(epochs=settings.epochs), Threshold.of(settings), hosts)
+        work = Work(inputs, replace(LSTM, epochs=settings.epochs), Threshold.of(settings), hosts)
         contenders = [_contender(point, work, journal) for point in points]
         result = measure("scaling", contenders, settings.repeats, settings.warmups, progress, journal)
     for row, point in zip(result.rows, points, strict=True):
@@ -102,7 +105,9 @@ def compare_workers(
     """Measure strong scaling of training on given data; speed-ups are relative to the first number of workers."""
     counts, cores = settings.worker_counts(), usable_cores()
     points = [Point("train", BASE if count == counts[0] else STRONG, "auto", count, cores) for count in counts]
-    work = Work(Inputs(data.parent, 1, data), training, Threshold(), [])
+    training = complete(training, DataFacts.of(Manifest.load(data)))
+    short = replace(training, embeddings=NO_VECTORS)  # a step costs the same wherever vectors start
+    work = Work(Inputs(data.parent, 1, data), short, Threshold(), [])
     contenders = [
         Contender(f"workers-{point.workers}", work.runner(point, 0), {"workers": point.workers}) for point in points
     ]

@@ -12,7 +12,7 @@ from tenor.corpus.synthetic.settings import GenerateSettings
 from tenor.preparation.job.prepare import prepare
 from tenor.progress import Progress
 from tenor.training.launching.launch import train
-from tenor.training.settings import TrainSettings
+from tenor.training.settings import NO_VECTORS, TrainSettings
 
 MODEL_STEPS = 60  # of training for the model that predicts; its accuracy does not matter
 
@@ -45,7 +45,8 @@ class Inputs:
             generate(raw, GenerateSettings(rows=self.reviews), progress)
             prepare([raw], self.data)
         if "predict" in stages:
-            train(self.data, self.run, TrainSettings(workers=1, threads=1, max_steps=MODEL_STEPS, test=False))
+            short = TrainSettings(workers=1, threads=1, max_steps=MODEL_STEPS, test=False, embeddings=NO_VECTORS)
+            train(self.data, self.run, short)
 
     def num_reviews(self, point: Point) -> int:
         """The reviews of a point: for weak scaling, the same for every worker."""
