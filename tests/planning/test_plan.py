@@ -22,7 +22,7 @@ from tenor.planning.rows import Interval, PlanRow, mark_front
 from tenor.planning.settings import PlanSettings
 from tenor.planning.step import Setup, StepModel, payload_bytes
 
-LOAD = 0.0005
+LOAD = 0.5 * 0.0005  # half of the loading delays a worker whose machine has no free core
 NETWORK = parse_network("1gbit,1ms")
 ONE = Setup(1, 1, 2, "single", 64, NETWORK)
 
@@ -36,6 +36,11 @@ def seconds(setup: Setup, **changes: Any) -> float:
     return model(**changes).predict(setup, {}).total
 
 
+def fixed(share: float) -> float:
+    """What computing costs whatever the tokens, for a share of the measured rows: half of it grows with the rows."""
+    return FIXED * (0.5 + 0.5 * share)
+
+
 def test_one_worker_is_what_was_measured() -> None:
     assert seconds(ONE) == pytest.approx(FIXED + 5000 * PER_TOKEN + UPDATE)
 
@@ -43,9 +48,9 @@ def test_one_worker_is_what_was_measured() -> None:
 def test_two_workers_of_one_machine_share_compute_and_load_beside_it() -> None:
     two = replace(ONE, workers=2, per_host=2, strategy="allreduce")
     payload = 400_000 + 1000 * 400 + 4 * (7 + 5 * 2)
-    exchange = 50e-6 + 3 * payload / 4e9
+    exchange = 50e-6 + 3 * payload / 8e9
     found = model().predict(two, {})
-    assert found.total == pytest.approx(FIXED + 2500 * PER_TOKEN + LOAD + exchange + UPDATE)
+    assert found.total == pytest.approx(fixed(1 / 2) + 2500 * PER_TOKEN + LOAD + exchange + UPDATE)
     assert found.bytes_sent == pytest.approx(payload)
     free_core = replace(two, cores=3)
     assert seconds(free_core) == pytest.approx(found.total - LOAD)
@@ -55,7 +60,7 @@ def test_two_workers_of_one_machine_share_compute_and_load_beside_it() -> None:
 
 def test_a_batch_with_fewer_rows_than_workers_leaves_some_without_work() -> None:
     many = replace(ONE, workers=100, per_host=100, cores=100, strategy="hogwild")
-    assert seconds(many) == pytest.approx(FIXED + 5000 / 64 * PER_TOKEN + LOAD + UPDATE)
+    assert seconds(many) == pytest.approx(fixed(1 / 64) + 5000 / 64 * PER_TOKEN + LOAD + UPDATE)
 
 
 def test_a_ring_between_machines_by_hand() -> None:
@@ -64,18 +69,19 @@ def test_a_ring_between_machines_by_hand() -> None:
     payload = 400_000 + 1000 * 400 + 4 * (7 + 5 * 4)
     exchange = 6 * (2.2 * 0.001 + 150e-6 + payload / 4 / (0.94 * 1.25e8))
     assert found.exchange == pytest.approx(exchange)
-    compute = FIXED + 1250 * PER_TOKEN + LOAD
+    compute = fixed(1 / 4) + 1250 * PER_TOKEN + LOAD
     assert found.total == pytest.approx((compute**1.1 + exchange**1.1) ** (1 / 1.1) + UPDATE)
 
 
 def test_mixes_wait_for_the_slow_worker_unless_they_are_balanced() -> None:
     mix = replace(ONE, workers=2, per_host=2, strategy="allreduce", slowness=(1.0, 3.0))
     exchange = model().predict(replace(mix, slowness=()), {}).exchange
-    slow = 3 * (FIXED + 2500 * PER_TOKEN) + LOAD
+    slow = 3 * (fixed(1 / 2) + 2500 * PER_TOKEN) + LOAD
     assert seconds(mix) == pytest.approx(slow + exchange + UPDATE, rel=1e-6)
-    # Balanced: FIXED + t·x = 3 FIXED + 3 t (5000 − x) with x tokens for the fast worker
-    tokens = (2 * FIXED + 3 * PER_TOKEN * 5000) / (4 * PER_TOKEN)
-    together = FIXED + PER_TOKEN * tokens + LOAD
+    # Balanced: f + t·x = 3 f + 3 t (5000 − x) with x tokens for the fast worker; half of FIXED grows with its rows
+    each = PER_TOKEN + 0.5 * FIXED / 5000
+    tokens = (2 * 0.5 * FIXED + 3 * each * 5000) / (4 * each)
+    together = 0.5 * FIXED + each * tokens + LOAD
     assert seconds(replace(mix, is_balanced=True)) == pytest.approx(together + exchange + UPDATE, rel=1e-6)
 
 
@@ -87,14 +93,14 @@ def test_local_steps_exchange_rarely() -> None:
     rounds = 2 * (2.2 * 0.001 + 150e-6)
     expected = 2 * rounds + touched / (0.94 * 1.25e8)  # the tallies travel before the weights
     assert found.exchange == pytest.approx(expected / 10)
-    assert found.total == pytest.approx(FIXED + 2500 * PER_TOKEN + LOAD + UPDATE + expected / 10)
+    assert found.total == pytest.approx(fixed(1 / 2) + 2500 * PER_TOKEN + LOAD + UPDATE + expected / 10)
 
 
 def test_a_server_moves_weights_and_rows_both_ways() -> None:
     served = replace(ONE, workers=2, per_host=1, cores=1, strategy="async")
     found = model().predict(served, {})
     assert found.bytes_sent == pytest.approx(2 * (2 * (400_000 + 1000 * 400) + 8 * 1000))
-    assert found.total > FIXED + 2500 * PER_TOKEN + LOAD + UPDATE
+    assert found.total > fixed(1 / 2) + 2500 * PER_TOKEN + 2 * LOAD + UPDATE  # a client loads before it computes
 
 
 @pytest.mark.parametrize("strategy", ["allreduce", "local-sgd", "async", "hogwild"])
@@ -102,8 +108,9 @@ def test_a_larger_number_never_makes_a_step_shorter(strategy: str) -> None:
     setup = replace(ONE, workers=4, per_host=1, cores=1, strategy=strategy)
     found = model()
     base = found.predict(setup, {}).total
-    for name in found.used(setup) - {"bandwidth", "server", "overlap"}:
-        assert found.predict(setup, {name: 1.5}).total >= base * 0.999, name
+    least = 0.97 if strategy == "async" else 0.999  # which workers meet at the server is chance
+    for name in found.used(setup) - {"bandwidth", "server", "overlap", "by_rows"}:
+        assert found.predict(setup, {name: 1.5}).total >= base * least, name
 
 
 def test_intervals_agree_with_random_draws() -> None:
@@ -159,7 +166,7 @@ def test_a_larger_batch_sees_more_samples_by_the_noise_scale() -> None:
     noisy = measurement(noise_scale=NoiseScale(192.0, 150.0, 250.0, 500))
     (row,) = make_plan(noisy, PlanSettings(workers="1", batch_size=576)).rows
     assert row.epochs == pytest.approx(2 * (1 + 576 / 192) / (1 + 64 / 192))
-    assert row.step is not None and row.step.value == pytest.approx(FIXED + 9 * 5000 * PER_TOKEN + UPDATE)
+    assert row.step is not None and row.step.value == pytest.approx(fixed(9) + 9 * 5000 * PER_TOKEN + UPDATE)
     assert row.total.value == pytest.approx(row.step.value * row.epochs * 64_000 / 576)
     assert row.extrapolated == ("batch 576, measured 64",)
 

@@ -36,10 +36,12 @@ def make_quantities(measured: Measurement, known: Known) -> dict[str, Quantity]:
         "compute": Quantity(
             1.0, max(0.02, 2 * costs.compute.error), f"{_line(costs.compute, 'padded token')}, {where}"
         ),
+        "by_rows": Quantity(0.5, 0.5, f"{_ASSUMED}: share of the fixed part of computing that grows with the rows"),
         "update": Quantity(
             1.0, max(0.05, 2 * costs.update.error), f"{_line(costs.update, 'token of a batch')}, {where}"
         ),
         "load": Quantity(1.0, max(0.10, 2 * costs.load.error), f"{_line(costs.load, 'token of a batch')}, {where}"),
+        "crowded": Quantity(0.5, 0.5, f"{_ASSUMED}: share of loading that delays computing if no core is free"),
         "stragglers": Quantity(1.0, 0.5, f"distribution of compute times in {costs.steps:,} steps"),
         "machine": Quantity(1.0, 0.03 if known.is_same_machine else 0.25, _machine_source(known)),
         "bandwidth": Quantity(1.0, 0.05 if known.is_network_given else 0.3, network),
@@ -68,7 +70,7 @@ def _memory(measured: Measurement) -> Quantity:
     """The rate of adding up through shared memory: measured, if several workers of one machine did it."""
     seconds, workers = measured.costs.exchange_s, measured.costs.exchange_workers
     if seconds is None:
-        return Quantity(4e9, 0.6, f"{_ASSUMED}: bytes per second and core through shared memory")
+        return Quantity(8e9, 0.6, f"{_ASSUMED}: bytes per second and core through shared memory")
     setup = Setup(workers, workers, measured.cores, "allreduce", measured.batch_size, NetworkSpec(1e9, 1e-4))
     moved = shared_memory_seconds(payload_bytes(measured, setup), workers, 0.0, 1.0)
     return Quantity(moved / max(seconds, 1e-6), 0.3, "measured: waiting of the last worker in each step")

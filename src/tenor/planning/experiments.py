@@ -33,7 +33,7 @@ EXPERIMENTS = (
         "`tenor bench scaling --stages train --workers 1,2 --strategies {strategy} --network BANDWIDTH,LATENCY`",
     ),
     Experiment(
-        ("memory", "memory_latency", "noise_scale"),
+        ("memory", "memory_latency", "by_rows", "crowded", "noise_scale"),
         0.3,
         "train with two workers of one machine for one minute and plan from that run: `tenor train DATA --out RUN "
         "--workers 2 --max-seconds 60`. It compares the workers' gradients and times their exchange",

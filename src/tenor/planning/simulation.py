@@ -44,12 +44,18 @@ class SimulatedTeam:
         return len(self.compute)
 
     def draw(self, steps: int) -> Floats:
-        """(steps, workers) seconds of forward and backward."""
+        """(steps, workers) seconds of forward and backward.
+
+        Every worker gets all relative times in an order of its own, so that a rare slow step is neither missed nor
+        counted too often, however few steps are drawn.
+        """
         if not len(self.noise):
             return np.broadcast_to(self.compute, (steps, self.size)).copy()
-        relative = self.noise / self.noise.mean()
+        ordered = np.sort(np.repeat(self.noise, -(-steps // len(self.noise))))
+        drawn = np.array([part.mean() for part in np.array_split(ordered, steps)])
         rng = np.random.default_rng(self.seed)
-        return self.compute * rng.choice(relative, (steps, self.size))
+        orders = rng.permuted(np.broadcast_to(drawn / drawn.mean(), (self.size, steps)), axis=1)
+        return self.compute * orders.T
 
 
 @dataclass(frozen=True)

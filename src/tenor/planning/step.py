@@ -149,7 +149,7 @@ class StepModel:
 
     def used(self, setup: Setup) -> frozenset[str]:
         """The quantities that the step of a setup depends on."""
-        always = {"compute", "update", "load", "machine", "stragglers"}
+        always = {"compute", "by_rows", "update", "load", "crowded", "machine", "stragglers"}
         if setup.workers == 1 or setup.strategy == "hogwild":
             return frozenset(always)
         if setup.strategy == "async":
@@ -175,8 +175,11 @@ class StepModel:
         """(workers,) mean seconds of forward and backward, with what loading takes from the same core."""
         costs, relative = self.measured.costs, setup.relative
         scale = factors.get("compute", 1.0) * factors.get("machine", 1.0)
-        fixed, per_token = scale * costs.compute.fixed, scale * costs.compute.slope
         padded = self._tokens(setup) * self.measured.padding
+        by_rows = min(1.0, self._value("by_rows", factors)) * costs.compute.fixed
+        measured_padded = self.measured.tokens * self.measured.padding / self.measured.workers
+        fixed = scale * (costs.compute.fixed - by_rows)
+        per_token = scale * (costs.compute.slope + by_rows / measured_padded)
         if setup.is_balanced:
             shares = Costs(fixed * relative, per_token * relative, np.full(setup.workers, np.inf)).share_out(padded)
         else:
@@ -186,11 +189,14 @@ class StepModel:
         return loading
 
     def _loading(self, setup: Setup, factors: Factors) -> float:
-        """Seconds of loading that no free core takes over, unless the measured seconds contain them already."""
+        """Seconds of loading that delay computing: none beside a free core, or if the measured seconds contain them.
+
+        Part of the loading happens while workers wait for each other.
+        """
         busy = min(setup.workers, setup.per_host) * self.measured.threads
         if not self.measured.costs.load_is_hidden or busy < setup.cores:
             return 0.0
-        scale = factors.get("load", 1.0) * factors.get("machine", 1.0)
+        scale = factors.get("load", 1.0) * factors.get("machine", 1.0) * self._value("crowded", factors)
         return scale * self.measured.costs.load.at(self._tokens(setup))
 
     def _update(self, setup: Setup, factors: Factors) -> float:
@@ -260,9 +266,9 @@ class StepModel:
 
     def _with_server(self, setup: Setup, factors: Factors) -> StepSeconds:
         compute, update = self._compute(setup, factors), self._update(setup, factors)
-        if not self._loading(setup, factors):  # a client loads each lease itself, before it computes
-            scale = factors.get("load", 1.0) * factors.get("machine", 1.0)
-            compute = compute + scale * self.measured.costs.load.at(self._tokens(setup))
+        scale = factors.get("load", 1.0) * factors.get("machine", 1.0)
+        loading = scale * self.measured.costs.load.at(self._tokens(setup))
+        compute = compute - self._loading(setup, factors) + loading  # a client loads a lease before it computes
         rows, dense = row_bytes(self.measured, setup), self.measured.model.dense_bytes
         names = 8.0 * sum(
             touched_rows(self.measured, name, setup.batch_size, setup) for name in self.measured.model.tables
