@@ -40,7 +40,7 @@ def answer(rows: Sequence[PlanRow], limit: Limit) -> Answer:
             key: Callable[[int], float] = _dollars_of(rows) if seconds is not None else _seconds_of(rows)
             best = min(fitting, key=key)
             which = "cheapest" if seconds is not None else "fastest"
-            doubt = "" if is_sure else " The upper end of its interval does not, so it may fail."
+            doubt = "" if is_sure else " It may fail: the upper end of its interval is beyond the limit."
             return Answer(best, f"The {which} plan {wish} is {_describe(rows[best])}.{doubt}")
     return Answer(None, f"No row is expected to stay {wish}; {_nearest(rows, seconds)}.")
 
