@@ -221,7 +221,7 @@ class _Planner:
         """Sentences that a reader of the plan has to know."""
         measured = self.measured
         lines = [
-            "Seconds are those of training steps. Learning word vectors, starting, validating and saving are not included.",
+            "Seconds are those of training steps, without learning word vectors, starting, validating and saving.",
             f"Steps were measured on {measured.machine}, with {measured.workers} worker(s) of {measured.threads} "
             f"thread(s) and batch {measured.batch_size}.",
             "A larger batch sees as many more samples as the gradient noise scale "
