@@ -54,8 +54,8 @@ class SimulatedTeam:
         ordered = np.sort(np.repeat(self.noise, -(-steps // len(self.noise))))
         drawn = np.array([part.mean() for part in np.array_split(ordered, steps)])
         rng = np.random.default_rng(self.seed)
-        orders = rng.permuted(np.broadcast_to(drawn / drawn.mean(), (self.size, steps)), axis=1)
-        return self.compute * orders.T
+        found: Floats = self.compute * rng.permuted(np.tile(drawn / drawn.mean(), (self.size, 1)), axis=1).T
+        return found
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from tenor.reports.drawing.plot import Plot, PlotData, finish
 from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas
 from tenor.reports.values import left_out, number, readable, tick
+from tenor.wording import seconds_text
 
 MOST_POINTS = 60
 FAR = 30.0  # between the smallest and the largest value of an axis, above which it is logarithmic
@@ -78,6 +79,10 @@ def dollars(amount: float) -> str:
     return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.2g}"
 
 
+def _words(axis: str, value: float) -> str:
+    return seconds_text(value) if axis == "seconds" else f"{axis} {value:,.4g}"
+
+
 def _apart(offers: Sequence[Offer]) -> list[Offer]:
     """Return the offers that have room for their names; the first offers come first."""
     spans = [max(values) - min(values) or 1.0 for values in zip(*((o.dollars, o.value) for o in offers), strict=True)]
@@ -116,7 +121,7 @@ def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]
         axes.set(xlabel="dollars", ylabel=axis)
         _use_logarithms(axes, [(o.dollars, o.dollars) for o in shown], [(o.low, o.high) for o in shown])
         axes.margins(x=0.1, y=0.12)
-        names = ", ".join(f"{o.name} ({dollars(o.dollars)} dollars, {axis} {o.value:,.4g})" for o in best)
+        names = ", ".join(f"{o.name} ({dollars(o.dollars)} dollars, {_words(axis, o.value)})" for o in best)
         words = f"Not beaten in both: {names}.{left_out(len(offers), MOST_POINTS, 'offers')}"
         if any(offer.is_extrapolated for offer in shown):
             words += " Hollow: extrapolated beyond what was measured."

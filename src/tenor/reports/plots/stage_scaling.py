@@ -12,7 +12,7 @@ from tenor.reports.plots.scaling import scaling
 from tenor.reports.values import readable
 
 MOST_PLOTS = 12
-_KEPT = ("workers", "samples_per_s", "spread")  # without words, all rows of a table form one line
+_KEPT = ("workers", "samples_per_s", "speed_up", "spread")  # without words, all rows of a table form one line
 
 
 def stage_scaling(rows: Sequence[Mapping[str, Any]], cores: float | None) -> list[Plot]:

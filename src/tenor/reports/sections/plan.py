@@ -17,8 +17,10 @@ from tenor.wording import amount_text, bytes_text, dollars_text, percent_text, s
 MOST_SENTENCES = 30
 _MEANING = {
     "compute": "forward and backward",
+    "by_rows": "share of the fixed part of computing that grows with the rows",
     "update": "clipping and applying the update",
     "load": "loading a batch",
+    "crowded": "share of loading that delays computing if no core is free",
     "stragglers": "spread of the workers' compute times",
     "machine": "speed of a core of the planned machine, relative to the measured one",
     "bandwidth": "bandwidth of the network",
@@ -114,14 +116,14 @@ def _share(value: float) -> str:
 def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     """The table that answers what a plan costs."""
     has_batch = any(number(row.get("batch_size")) for row in rows)
-    head = ["workers", "machines", *(["batch"] if has_batch else []), "total time", "dollars", "efficiency", "marks"]
+    head = ["workers", "marks", "machines", *(["batch"] if has_batch else []), "total time", "dollars", "efficiency"]
     lines = []
     for row in rows:
         marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
-        cells = [row.get("workers"), _machines(row), *([row.get("batch_size")] if has_batch else [])]
+        cells = [row.get("workers"), marks, _machines(row), *([row.get("batch_size")] if has_batch else [])]
         money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
         cells += [_both(row, "seconds", seconds_text), _both(row, "dollars", money)]
-        lines.append([*cells, _both(row, "efficiency", percent_text), marks])
+        lines.append([*cells, _both(row, "efficiency", percent_text)])
     return head, lines
 
 
