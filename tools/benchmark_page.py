@@ -143,7 +143,8 @@ SECTIONS = (
         "Scaling",
         (
             "`strong` divides the same work among more workers; `weak` gives every worker as much work as one worker "
-            "alone. Every worker has one thread. See [scaling experiments](reference/scaling.md)."
+            "alone. Every worker has one thread. The machine was busy with other work, from which `chrt -r 1` protects a "
+            "run. See [scaling experiments](reference/scaling.md)."
         ),
         "tenor bench scaling --workers 1,2 --repeats 3 --out benchmarks/scaling.json",
         (
@@ -164,7 +165,8 @@ SECTIONS = (
         (
             "Steps with two workers, predicted from a run of one worker (mixes: from two equal workers) before they "
             "were measured. `1gbit,1ms` are test hosts with that network between them. Errors are medians of the "
-            "repeats; `inside` counts the repeats inside their intervals. See [how a plan is "
+            "repeats; `inside` counts the repeats inside their intervals. The machine was busy with other work, from "
+            "which `chrt -r 1` protects a run. See [how a plan is "
             "computed](reference/planning.md)."
         ),
         "python tools/plan_scores.py --out benchmarks/plan-scores.json",

@@ -27,6 +27,7 @@ Drawings = Sequence[Plot | None]
 _MAIN = {
     "balance": ("share_of_ideal", "share of the ideal"),
     "busy": ("reviews_per_s", "reviews per second"),
+    "plan-scores": ("measured_ms", "measured milliseconds of a step"),
     "large-batch": ("valid_accuracy", "validation accuracy"),
     "train": ("samples_per_s", "samples per second"),
     "embed": ("words_per_s", "words per second"),
