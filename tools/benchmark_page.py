@@ -143,8 +143,8 @@ SECTIONS = (
         "Scaling",
         (
             "`strong` divides the same work among more workers; `weak` gives every worker as much work as one worker "
-            "alone. Every worker has one thread. The machine was busy with other work, from which `chrt -r 1` protects a "
-            "run. See [scaling experiments](reference/scaling.md)."
+            "alone. Every worker has one thread. The machine was busy with other work, from which `chrt -r 1` protects "
+            "a run. See [scaling experiments](reference/scaling.md)."
         ),
         "tenor bench scaling --workers 1,2 --repeats 3 --out benchmarks/scaling.json",
         (
