@@ -49,9 +49,10 @@ soak: $(VENV)/.dev  ## the same tests at heavy counts; may take hours
 mutants: $(VENV)/.dev  ## check that the tests notice each mistake listed in tests/mutants/
 	@$(BIN)/python tools/mutants.py
 
-bench: $(VENV)/.demo  ## measure scaling with 1 and 2 workers into benchmarks/
+bench: $(VENV)/.demo  ## measure scaling with 1 and 2 workers, and plans beside runs, into benchmarks/
 	@mkdir -p benchmarks
 	@$(BIN)/tenor bench scaling --workers 1,2 --repeats 3 --out benchmarks/scaling.json
+	@$(BIN)/python tools/plan_scores.py --out benchmarks/plan-scores.json
 
 docs: $(VENV)/.dev  ## rewrite the pages that are made from code and results
 	@$(BIN)/python tools/file_list.py

@@ -120,17 +120,48 @@ SECTIONS = (
     Section(
         "scaling",
         "Scaling",
-        "The same training steps with different numbers of workers, one thread each.",
+        (
+            "`strong` divides the same work among more workers; `weak` gives every worker as much work as one worker "
+            "alone. Every worker has one thread. The machine was busy with other work, from which `chrt -r 1` protects "
+            "a run. See [scaling experiments](reference/scaling.md)."
+        ),
         "tenor bench scaling --workers 1,2 --repeats 3 --out benchmarks/scaling.json",
         (
             _NAME,
             Column("workers", "workers"),
-            Column("samples/s", "samples_per_s"),
+            Column("reviews/s", "samples_per_s"),
             Column("speed-up", "speed_up", ".2f"),
             Column("efficiency", "efficiency", ".2f"),
+            Column("seconds to start", "startup_s", ".2f"),
         ),
-        "samples_per_s",
-        "samples/s",
+        "efficiency",
+        "efficiency",
+        lambda row: row.get("efficiency") is not None,
+    ),
+    Section(
+        "plan-scores",
+        "Plans beside measurements",
+        (
+            "Steps with two workers, predicted from a run of one worker (mixes: from two equal workers) before they "
+            "were measured. `1gbit,1ms` are test hosts with that network between them. Errors are medians of the "
+            "repeats; `inside` counts the repeats inside their intervals. The machine was busy with other work, from "
+            "which `chrt -r 1` protects a run. See [how a plan is "
+            "computed](reference/planning.md)."
+        ),
+        "python tools/plan_scores.py --out benchmarks/plan-scores.json",
+        (
+            _NAME,
+            Column("predicted ms", "predicted_ms", ".2f"),
+            Column("from", "low_ms", ".2f"),
+            Column("to", "high_ms", ".2f"),
+            Column("measured ms", "measured_ms", ".2f"),
+            Column("error in %", "error", "+.1f", 100),
+            Column("inside", "inside"),
+            Column("repeats", "repeats"),
+            Column("error of bytes in %", "byte_error", "+.1f", 100),
+        ),
+        "measured_ms",
+        "measured ms of a step",
     ),
     Section(
         "balance",

@@ -9,6 +9,7 @@ import datetime
 import math
 import os
 import platform
+import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,16 @@ def machine() -> dict[str, Any]:
         "cores": usable_cores(),
         "memory_gib": round(memory_bytes() / 2**30, 1),
     }
+
+
+def commit() -> str | None:
+    """Return the commit of Tenor's source, with `-dirty` if files differ from it; None outside a checkout."""
+    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None
 
 
 def core_versions() -> dict[str, str | None]:

@@ -27,6 +27,7 @@ class World:
         launcher: Program or scheduler that started the process; `none` for a process on its own.
         rendezvous: Address where the ranks meet, such as `tcp://host:29500`; empty if it is not known.
         largest_local_size: `local_size` of the host with the most ranks; 0 if the launcher does not provide it.
+        address: Address on which this process listens if it was given a host of its own; empty otherwise.
     """
 
     rank: int = 0
@@ -37,6 +38,7 @@ class World:
     launcher: str = "none"
     rendezvous: str = ""
     largest_local_size: int = 0
+    address: str = ""
 
     def __post_init__(self) -> None:
         if not (0 <= self.rank < self.size and 0 <= self.local_rank < self.local_size <= self.size):
@@ -108,7 +110,9 @@ def _read(launcher: str, environ: Mapping[str, str]) -> World:
     rank, size = (_whole(environ, name) for name in names[:2])
     local_rank = _whole(environ, names[2], rank if launcher == "tenor" else 0)
     local_size = _whole(environ, names[3], max(1, local_rank + 1))
-    return World(rank, size, local_rank, local_size, socket.gethostname(), launcher, _rendezvous(environ))
+    address = environ.get("TENOR_ADDRESS", "") if launcher == "tenor" else ""
+    meeting = _rendezvous(environ)
+    return World(rank, size, local_rank, local_size, socket.gethostname(), launcher, meeting, address=address)
 
 
 def _slurm(environ: Mapping[str, str]) -> World | None:

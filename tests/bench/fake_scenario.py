@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.progress import Progress
 

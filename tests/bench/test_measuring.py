@@ -37,8 +37,8 @@ def test_contenders_take_turns_and_warm_ups_do_not_count() -> None:
 def test_every_result_has_the_same_json_form() -> None:
     result = measure("fake", [Contender("only", lambda: {"seconds": 2.0})], repeats=1, warmups=0).as_dict()
     assert json.loads(json.dumps(result)) == result
-    assert list(result) == ["format", "scenario", "environment", "rows", "notes"]
-    assert {"date", "machine", "versions"} <= set(result["environment"])
+    assert list(result) == ["format", "scenario", "command", "environment", "rows", "notes"]
+    assert {"date", "machine", "versions", "commit"} <= set(result["environment"])
     flat = {"min": 2.0, "q1": 2.0, "q3": 2.0, "max": 2.0, "values": [2.0]}
     assert result["rows"] == [{"name": "only", "seconds": 2.0, "repeats": 1, "spread": {"seconds": flat}}]
 
@@ -87,8 +87,8 @@ def test_wrong_settings_are_refused(wrong: dict[str, int]) -> None:
 
 
 def test_options_of_another_scenario_are_refused() -> None:
-    with pytest.raises(UsageError, match="rows tenor-1 has no effect with bench scaling") as refused:
-        bench("scaling", BenchSettings(rows="tenor-1"))
-    assert "use bench balance, busy, embed, prepare, strategies or train" in str(refused.value.remedy)
+    with pytest.raises(UsageError, match="megabytes 7 has no effect with bench scaling") as refused:
+        bench("scaling", BenchSettings(megabytes=7))
+    assert "use bench prepare" in str(refused.value.remedy)
     with pytest.raises(UsageError, match="workers 4 has no effect with bench balance"):
         bench("balance", BenchSettings(workers="4"))

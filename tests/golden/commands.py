@@ -73,7 +73,16 @@ LEFT = {
 LINES = ("predict", "predict, standard input", "predict, stars")  # print one JSON object per review
 # Times, rates, paths, versions and machines. `bytes` of a report counts the digits of times.
 VARYING = {
-    *("seconds", "samples_per_s", "tokens_per_s", "mb_per_s", "reviews_per_s", "compute_seconds", "wait_seconds"),
+    *(
+        "seconds",
+        "samples_per_s",
+        "tokens_per_s",
+        "mb_per_s",
+        "reviews_per_s",
+        "compute_seconds",
+        "wait_seconds",
+        "load_seconds",
+    ),
     *("out", "run", "report", "checked", "environment", "speed_up", "efficiency"),
 }
 VARYING_IN = {

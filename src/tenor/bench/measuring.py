@@ -1,8 +1,6 @@
 """Measures contenders in turns, so that a slow phase of the machine affects all of them equally.
 
-The result of every scenario has the same JSON form:
-{"format": 1, "scenario": …, "environment": {…}, "rows": [{"name": …, facts…, figures… (medians), "repeats": n,
-"spread": {…}}], "notes": [sentences for the reader, …]}. A row may also hold a "curve" with one value per epoch.
+The result of every scenario has the same JSON form, which `tenor.bench.results` describes and checks.
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tenor import environment
+from tenor.bench.journal import NO_JOURNAL, Journal
+from tenor.bench.results import Result
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress
-
-FORMAT = 1  # of result files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,21 +34,13 @@ class Contender:
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """The rows that a scenario measured, and the environment in which it ran."""
-
-    scenario: str
-    environment: dict[str, Any]
-    rows: list[dict[str, Any]]
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"format": FORMAT, **dataclasses.asdict(self)}
-
-
 def measure(
-    scenario: str, contenders: Sequence[Contender], repeats: int = 3, warmups: int = 0, progress: Progress = SILENT
+    scenario: str,
+    contenders: Sequence[Contender],
+    repeats: int = 3,
+    warmups: int = 0,
+    progress: Progress = SILENT,
+    journal: Journal = NO_JOURNAL,
 ) -> Result:
     """Run the contenders in turns and summarise their figures.
 
@@ -60,6 +50,7 @@ def measure(
         repeats: Measured runs per contender, at least 1.
         warmups: Runs per contender before the measured ones.
         progress: Receives one step per run.
+        journal: Keeps the figures of finished runs, so that a stopped measurement continues after them.
 
     Raises:
         UsageError: There is no contender or no repeat, or `warmups` is negative.
@@ -73,14 +64,15 @@ def measure(
     progress.start(f"bench {scenario}", len(contenders) * (warmups + repeats), "run")
     try:
         for turn, index in enumerate(turns(len(contenders), warmups + repeats)):
-            figure = timed(contenders[index].run)
+            name = contenders[index].name
+            figure = journal.past(turn, name) or journal.add(name, timed(contenders[index].run))
             if turn >= warmups * len(contenders):
                 figures[index].append(figure)
-            progress.advance(1, contenders[index].name)
+            progress.advance(1, name)
     finally:
         progress.finish()
     rows = [summarise(contender, seen) for contender, seen in zip(contenders, figures, strict=True)]
-    return Result(scenario, environment.describe(), rows)
+    return Result(scenario, {**environment.describe(), "commit": environment.commit()}, rows)
 
 
 def turns(num_contenders: int, rounds: int) -> list[int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
+from tenor.bench.network.spec import parse_network
 from tenor.bench.registry import scenarios_with
 from tenor.errors import UsageError
-from tenor.settings import Settings, setting, wrong_value
+from tenor.settings import Settings, option_name, setting, wrong_value
 from tenor.training.traits import TASKS
 
 
@@ -46,21 +48,69 @@ class BenchSettings(Settings):
         "File of word similarities, such as wordsim353.tsv, to score word vectors on. Only with --task words.",
         owners=scenarios_with("similarities"),
     )
+    stages: str = setting(
+        "prepare,train,predict",
+        "Stages to measure, separated by commas: prepare, train, predict.",
+        owners=scenarios_with("stages"),
+    )
+    strategies: str = setting(
+        "auto",
+        "Strategies of `tenor train` to compare, separated by commas. auto is single, or allreduce for more workers.",
+        owners=scenarios_with("strategies"),
+    )
+    reviews: int = setting(
+        20_000,
+        "Reviews to generate: all of the work for strong scaling, and the work of one worker for weak scaling. Ten "
+        "times as many are prepared.",
+        owners=scenarios_with("reviews"),
+    )
+    until_loss: float = setting(
+        0.0,
+        "Also measure the epochs and seconds until the mean training loss of an epoch is this low; 0 for none.",
+        owners=scenarios_with("until_loss"),
+    )
+    until_accuracy: float = setting(
+        0.0,
+        "Also measure the epochs and seconds until this validation accuracy; 0 for none.",
+        owners=scenarios_with("until_accuracy"),
+    )
+    network: str = setting(
+        "",
+        "Train on test hosts (network namespaces) with this bandwidth and latency between them, such as 1gbit,5ms. "
+        "Needs root on Linux.",
+        owners=scenarios_with("network"),
+    )
+    journal: str = setting(
+        "",
+        "File that keeps the finished runs. The same command continues after them. Default with --out: OUT.partial.",
+        owners=scenarios_with("journal"),
+    )
     task: str = setting("points", "Task to train.", tuple(sorted(TASKS)), owners=scenarios_with("task"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1)):
+        for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1), ("reviews", 1)):
             if getattr(self, name) < least:
                 raise wrong_value(name, getattr(self, name), f"give a whole number of at least {least}")
+        if not 0 <= self.until_loss < math.inf:
+            raise wrong_value("until_loss", self.until_loss, "give a loss above 0, or 0 for none")
+        if not 0 <= self.until_accuracy <= 1:
+            raise wrong_value("until_accuracy", self.until_accuracy, "give a number from 0 to 1")
+        if self.network:
+            parse_network(self.network)
 
     def chosen(self, known: Iterable[str]) -> list[str]:
         """The rows to measure, in the order of `--rows`; all `known` rows if `--rows` is not given."""
         names = list(dict.fromkeys(known))
-        wanted = [name.strip() for name in self.rows.split(",")] if self.rows else names
-        if unknown := [name for name in wanted if name not in names]:
-            raise UsageError(f"--rows has the unknown name {unknown[0]!r}", remedy=f"choose among {', '.join(names)}")
-        return wanted
+        return self.listed("rows", names) if self.rows else names
+
+    def listed(self, name: str, known: Iterable[str]) -> list[str]:
+        """The words of a setting that lists some of the `known` ones, separated by commas."""
+        names, wanted = list(known), [word.strip() for word in str(getattr(self, name)).split(",")]
+        if unknown := [word for word in wanted if word not in names]:
+            what = f"{option_name(name)} has the unknown name {unknown[0]!r}"
+            raise UsageError(what, remedy=f"choose among {', '.join(names)}")
+        return list(dict.fromkeys(wanted))
 
     def worker_counts(self) -> tuple[int, ...]:
         """`--workers 1,2,4` as numbers."""

@@ -24,6 +24,7 @@ COMMANDS = (
     "predict",
     "export",
     "bench",
+    "plan",
     "report",
     "doctor",
 )

@@ -113,7 +113,8 @@ def _is_loopback(address: str) -> bool:
 def choose_interface(world: World) -> None:
     """Choose the interface on which gloo listens, unless the user has chosen one."""
     if world.rendezvous.startswith("file://"):
-        os.environ[INTERFACE] = loopback_interface()
+        own = interface_towards(world.address) if world.address else None
+        os.environ[INTERFACE] = own or loopback_interface()
         return
     if INTERFACE in os.environ:
         return

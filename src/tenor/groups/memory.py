@@ -36,9 +36,12 @@ SECONDS_BETWEEN_CHECKS = 0.05  # of whether the other workers are alive
 
 
 def can_share_memory(world: World) -> bool:
-    """Whether the workers come from Tenor's own launcher on x86 Linux; x86 cores see each other's writes in order."""
+    """Whether the workers come from Tenor's own launcher on x86 Linux; x86 cores see each other's writes in order.
+
+    Workers with addresses stand for separate hosts and must not share memory.
+    """
     is_local = world.launcher == "tenor" or world.rendezvous.startswith("file://")
-    return is_local and sys.platform == "linux" and platform.machine() == "x86_64"
+    return is_local and not world.address and sys.platform == "linux" and platform.machine() == "x86_64"
 
 
 class MemoryGroup(CollectiveGroup):

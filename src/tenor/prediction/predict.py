@@ -14,6 +14,7 @@ from tenor.corpus.files.source import Source
 from tenor.corpus.pieces import Piece
 from tenor.corpus.texts import read_piece_texts, text_source
 from tenor.engines.choose import make_engine
+from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
 from tenor.prediction.model import SentimentModel
 from tenor.prediction.pieces import cut_into_pieces
@@ -80,19 +81,7 @@ def predict(
     found = open_texts(model, str(source), settings, progress)
     engine = make_engine(settings)
     try:
-        pieces = cut_into_pieces([found], engine.workers, progress)
-        workers = min(engine.workers, len(pieces))
-        with _folder_beside(Path(out)) as folder:
-            files = [folder / f"{number:06d}.jsonl" for number in range(len(pieces))]
-            tasks = [
-                PredictTask(ref, piece, str(file), settings.threads, workers)
-                for piece, file in zip(pieces, files, strict=True)
-            ]
-            if engine.name == "local":
-                progress.say(f"predicting: {describe_team(workers, num_threads(settings.threads, workers))}")
-            progress.start("predict", sum(piece.size for piece in pieces), "B")
-            results = predict_piece.run(engine, tasks, lambda result: progress.advance(result.bytes))
-            _join(files, Path(out))
+        results = predict_on(engine, PredictJob(ref, found, Path(out), settings.threads), progress)
     finally:
         progress.finish()
         engine.close()
@@ -100,6 +89,34 @@ def predict(
     if unknown:
         progress.warn(unknown_warning(unknown, rows))
     return rows
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """Which model predicts which texts into which file."""
+
+    model: ModelRef
+    source: Source
+    out: Path
+    threads: int  # per worker; 0 divides the cores
+
+
+def predict_on(engine: Engine, job: PredictJob, progress: Progress = SILENT) -> list[PredictResult]:
+    """Predict on an engine that is running already, and leave it running; one result per piece."""
+    pieces = cut_into_pieces([job.source], engine.workers, progress)
+    workers = min(engine.workers, len(pieces))
+    with _folder_beside(job.out) as folder:
+        files = [folder / f"{number:06d}.jsonl" for number in range(len(pieces))]
+        tasks = [
+            PredictTask(job.model, piece, str(file), job.threads, workers)
+            for piece, file in zip(pieces, files, strict=True)
+        ]
+        if engine.name == "local":
+            progress.say(f"predicting: {describe_team(workers, num_threads(job.threads, workers))}")
+        progress.start("predict", sum(piece.size for piece in pieces), "B")
+        results = predict_piece.run(engine, tasks, lambda result: progress.advance(result.bytes))
+        _join(files, job.out)
+    return results
 
 
 def open_texts(model: SentimentModel, path: str, settings: PredictSettings, progress: Progress) -> Source:

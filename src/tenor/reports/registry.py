@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from tenor.reports.drawing.plot import Plot
 from tenor.reports.plots import money
 from tenor.reports.plots.convergence import convergence, thresholds
+from tenor.reports.plots.forecasts import parts_by_workers, time_by_workers
 from tenor.reports.plots.medians import medians
 from tenor.reports.plots.money import Offer
 from tenor.reports.plots.scaling import RATES, scaling
+from tenor.reports.plots.stage_scaling import stage_scaling
 from tenor.reports.plots.strategies import accuracy_curves, by_workers
-from tenor.reports.result_file import ResultData
+from tenor.reports.result_file import ResultData, is_scaling
 from tenor.reports.settings import ReportSettings
 from tenor.reports.values import number, readable
 
@@ -25,6 +27,7 @@ Drawings = Sequence[Plot | None]
 _MAIN = {
     "balance": ("share_of_ideal", "share of the ideal"),
     "busy": ("reviews_per_s", "reviews per second"),
+    "plan-scores": ("measured_ms", "measured milliseconds of a step"),
     "large-batch": ("valid_accuracy", "validation accuracy"),
     "train": ("samples_per_s", "samples per second"),
     "pretrained": ("valid_accuracy", "validation accuracy"),
@@ -38,7 +41,8 @@ def draw_result(result: ResultData, settings: ReportSettings) -> Drawings:
 
 def draw_scaling(result: ResultData, settings: ReportSettings) -> Drawings:
     rows = result.rows
-    return [*scaling(rows, result.cores), *convergence(rows), *thresholds(rows), _cost(result, settings)]
+    plots = stage_scaling(rows, result.cores) if is_scaling(result) else scaling(rows, result.cores)
+    return [*plots, *convergence(rows), *thresholds(rows), _cost(result, settings)]
 
 
 def draw_strategies(result: ResultData, settings: ReportSettings) -> Drawings:
@@ -63,7 +67,9 @@ def draw_prepare(result: ResultData, settings: ReportSettings) -> Drawings:
 
 
 def draw_plan(result: ResultData, settings: ReportSettings) -> Drawings:
-    return [money.dollars_against_time(result.rows), money.planned_accuracy(result.rows)]
+    rows = result.rows
+    plots = [time_by_workers(rows), parts_by_workers(rows)]
+    return [*plots, money.dollars_against_time(rows), money.planned_accuracy(rows)]
 
 
 def draw_any(result: ResultData, settings: ReportSettings) -> Drawings:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tenor.errors import RunError, UsageError
 from tenor.reports import page
 from tenor.reports.page import Section
-from tenor.reports.result_file import ResultData, read_result
+from tenor.reports.result_file import ResultData, join_scaling, read_result
 from tenor.reports.runs.data import RunData, read_run
 from tenor.reports.sections.result import result_section
 from tenor.reports.sections.run import run_section
@@ -96,7 +96,7 @@ def write_page(out: Path, text: str) -> None:
 def render(sources: Sequence[Source], settings: ReportSettings) -> str:
     """Return the whole page."""
     runs = [source for source in sources if isinstance(source, RunData)]
-    results = [source for source in sources if isinstance(source, ResultData)]
+    results = join_scaling([source for source in sources if isinstance(source, ResultData)])
     maps = [source for source in sources if isinstance(source, VectorsData)]
     sections = [run_section(runs[0])] if len(runs) == 1 else [side_by_side(runs, settings)] if runs else []
     sections += [result_section(result, settings) for result in results]

@@ -99,7 +99,7 @@ def _run(loop: Loop, folder: RunFolder, world: World, report: EventHandler, resu
         config = {"format": FORMAT, **loop.task.describe(), "settings": stored_settings(loop.settings)}
         refused = _resume(loop, folder, config) if resume else []
         if world.is_first:
-            folder.start(config, loop.task.vocabulary)
+            folder.start(config, loop.task.vocabulary, {**loop.sizes(), **_places(world)})
             folder.rewind(loop.cursor.step)
             for reason in refused:
                 report({"event": "warning", "message": f"skipped a checkpoint: {reason}"})
@@ -114,6 +114,11 @@ def _run(loop: Loop, folder: RunFolder, world: World, report: EventHandler, resu
         raise
     loop.strategy.end(result=result)
     return result
+
+
+def _places(world: World) -> dict[str, int]:
+    """How the workers are spread over hosts; a process with an address of its own has its own host."""
+    return {"processes": world.size, "processes_per_host": 1 if world.address else world.fullest_host}
 
 
 def make_loop(task: Task, settings: TrainSettings, strategy: Strategy, process: Process, recorder: Recorder) -> Loop:

@@ -25,6 +25,7 @@ class TrainBatch(Batch):
     global_weight: float = 0.0  # the sum of the class weights over the whole global batch; 0: unknown
     num_micro_batches: int = 0  # the number of micro-batches to compute it in; 0: the strategy chooses
     decision: int = 0  # the number of the balancing decision by which the global batch was divided
+    load_seconds: float = 0.0  # of processor time that loading took
 
     def rows_of(self, weight: str) -> Tensor:
         """The touched rows of the table whose weight has this name; "words.weight" belongs to the table "words"."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -60,6 +61,9 @@ class Loop:
     pending: Tensor | None = None  # this worker's tallies since the workers last settled
     stats: SyncStats = field(default_factory=SyncStats)  # since the workers last settled
     save_checked_step: int = 0  # when `_is_save_due` was last asked
+    norm: float = 0.0  # of the last step's gradient, before clipping
+    load_seconds: float = 0.0  # processor time of this worker's loader since the workers last settled
+    touched: Counter[str] = field(default_factory=Counter)  # by table: rows touched since the workers last settled
 
     @property
     def time_limit(self) -> float:
@@ -107,8 +111,10 @@ class Loop:
     def _load(self, k: int) -> TrainBatch:
         decision, shares = self.balance.shares(self.cursor.epoch, k)
         own = divide(self.task.order, self.cursor.epoch, k, shares)[self.grid.column.rank]
+        began = time.thread_time()
         with self.strategy.profile.span(READ_AHEAD):
-            return replace(self.task.load(self.cursor.epoch, k, own), decision=decision)
+            batch = self.task.load(self.cursor.epoch, k, own)
+        return replace(batch, decision=decision, load_seconds=time.thread_time() - began)
 
     def _as_decided(self, batch: TrainBatch) -> TrainBatch:
         """Load a batch again if it was divided before the last decision: all ranks must divide it in the same way."""
@@ -131,13 +137,15 @@ class Loop:
         own = self._tally(batch, loss, weight)
         compute_seconds = time.perf_counter() - began - self.strategy.waited_inside
         sizes = (len(batch), batch.num_padded) if self.grid.is_counted else (0, 0)
-        measures = (compute_seconds, self.wait_seconds, *sizes)
+        measures = (compute_seconds, self.wait_seconds, *sizes, *self._own_square(weight))
         vector = own.pack(self.group.rank, self.group.size, *measures)
         with profile.span(EXCHANGE):
             stats = self.strategy.exchange(vector)
         lr = self._rate(self.cursor.step)
         with profile.span(UPDATE):
-            is_sound = self._clip() and math.isfinite(float(vector[0]))
+            self.norm = self.grid.whole_norm(self._own_norm())
+            self._clip()
+            is_sound = math.isfinite(self.norm) and math.isfinite(float(vector[0]))
             if is_sound:
                 self.strategy.apply(lr)
             else:
@@ -149,12 +157,15 @@ class Loop:
         self.wait_seconds = stats.wait_seconds
         self.cursor.move(is_sound, time.perf_counter() - before)
         self._give_up_if_never_finite()
+        self.load_seconds += batch.load_seconds
+        self.touched.update({name: len(rows) for name, rows in batch.rows.items()})
         return self._record_settled(lr, before) if self.strategy.is_settled else None
 
     def _record_settled(self, lr: float, before: float) -> Tallies:
         """Count and log the sums that all workers now share."""
         assert self.pending is not None
-        tallies, (compute_seconds, wait_seconds, shares, padded) = Tallies.unpack(self.pending, self.group.size)
+        tallies, measures = Tallies.unpack(self.pending, self.group.size)
+        compute_seconds, wait_seconds, shares, padded, *squares = measures
         stats, self.pending, self.stats = self.stats, None, SyncStats()
         self.balance.note(self.cursor.epoch, self.cursor.batch - 1, padded, compute_seconds)
         self.cursor.count(tallies, stats)
@@ -173,11 +184,16 @@ class Loop:
                 "bytes_sent": stats.bytes_sent,
                 "bytes_saved": stats.bytes_saved,
                 "shares": [round(rows) for rows in shares],
+                "padded_tokens": [round(tokens) for tokens in padded],
+                "rows": dict(self.touched),
+                "load_seconds": self.load_seconds,
+                **({"gradient_norm": self.norm, "worker_gradient_norm": _rms(squares[0], shares)} if squares else {}),
                 "staleness": stats.staleness,
                 "requeued": stats.requeued,
                 **({"leases": stats.leases} if stats.leases else {}),
             }
         )
+        self.load_seconds, self.touched = 0.0, Counter()
         return tallies
 
     def _tally(self, batch: TrainBatch, loss: float, weight: float) -> Tallies:
@@ -213,16 +229,23 @@ class Loop:
         """The learning rate, which reaches its end with the time limit if that comes before the last step."""
         return self.schedule(step, self.cursor.time_share)
 
-    def _clip(self) -> bool:
-        """Scale the gradient down to the largest allowed norm; return whether it is finite."""
-        gradients = [gradient for _, gradient in self.optimizer.gradients()]
-        own = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
-        norm = self.grid.whole_norm(float(own))
-        limit = self.settings.clip
+    def _own_norm(self) -> float:
+        """The norm of the gradient that this worker holds at present."""
+        norms = [torch.linalg.vector_norm(gradient) for _, gradient in self.optimizer.gradients()]
+        return float(torch.linalg.vector_norm(torch.stack(norms)))
+
+    def _own_square(self, weight: float) -> tuple[float, ...]:
+        """The squared norm of the mean gradient of this worker's samples, where the noise of gradients is measured."""
+        if not self.strategy.measures_noise:
+            return ()
+        return ((self._own_norm() / weight) ** 2 if weight else 0.0,)
+
+    def _clip(self) -> None:
+        """Scale the gradient down to the largest allowed norm."""
+        limit, norm = self.settings.clip, self.norm
         if limit and norm > limit:
-            for gradient in gradients:
+            for _, gradient in self.optimizer.gradients():
                 gradient.mul_(limit / norm)
-        return math.isfinite(norm)
 
     def _give_up_if_never_finite(self) -> None:
         if self.cursor.skipped_in_a_row >= MAX_SKIPPED:
@@ -282,6 +305,21 @@ class Loop:
         """What model.safetensors holds: the trained weights, and the numbers that are computed without training."""
         return {**self.optimizer.weights, **dict(self.model.named_buffers())}
 
+    def sizes(self) -> dict[str, Any]:
+        """How large the parts of the run are: training rows, bytes of dense weights, rows and bytes of tables."""
+        weights, tables = self.optimizer.weights, self.optimizer.tables
+        return {
+            "train_rows": self.task.order.num_rows,
+            "dense_bytes": sum(weight.nbytes for name, weight in weights.items() if name not in tables),
+            "tables": {
+                name.removesuffix(".weight"): {
+                    "rows": len(weights[name]),
+                    "row_bytes": weights[name].nbytes // len(weights[name]),
+                }
+                for name in tables
+            },
+        }
+
     def summary(self) -> dict[str, Any]:
         """The result of the run, without the metrics on the test rows."""
         cursor = self.cursor
@@ -305,6 +343,12 @@ class Loop:
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _rms(squares: list[float], shares: list[float]) -> float:
+    """The root of the mean of the squares, over the workers that had samples."""
+    seen = [square for square, rows in zip(squares, shares, strict=True) if rows]
+    return math.sqrt(sum(seen) / len(seen)) if seen else 0.0
 
 
 def _score(valid: Metrics | None, epoch: int) -> float:

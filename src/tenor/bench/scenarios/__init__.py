@@ -11,8 +11,8 @@ import importlib
 import tempfile
 from pathlib import Path
 
-from tenor.bench.measuring import Result
 from tenor.bench.registry import find_scenarios, module_name
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
 from tenor.progress import SILENT, Progress

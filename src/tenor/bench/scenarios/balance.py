@@ -25,8 +25,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tenor.bench.measuring import Contender, Result, measure, spread
+from tenor.bench.measuring import Contender, measure, spread
 from tenor.bench.models import LSTM
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.synthetic.generate import generate
 from tenor.corpus.synthetic.settings import GenerateSettings

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
 from tenor.bench.peers.watched import run_watched
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.questions import score_file
 from tenor.embedding.vectors import load_vectors

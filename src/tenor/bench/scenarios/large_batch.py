@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tenor.bench.demo_reviews import prepare_demo_reviews
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
 from tenor.bench.models import LSTM
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.bench.step_rates import read_run
 from tenor.progress import Progress

@@ -20,7 +20,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.synthetic.generate import generate
 from tenor.corpus.synthetic.settings import GenerateSettings

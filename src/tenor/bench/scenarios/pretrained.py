@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tenor.bench.demo_reviews import find_demo_reviews
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.embed import embed
 from tenor.embedding.settings import EmbedSettings

@@ -24,8 +24,9 @@ from typing import Any
 from torch import nn
 
 from tenor.bench.demo_reviews import prepare_demo_reviews
-from tenor.bench.measuring import Contender, Result, measure, spread
+from tenor.bench.measuring import Contender, measure, spread
 from tenor.bench.models import LSTM
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.planted import plant
 from tenor.embedding.questions import score_file

@@ -9,8 +9,10 @@ from typing import Any
 from tenor.reports.drawing.plot import Plot, PlotData, finish
 from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas
 from tenor.reports.values import left_out, number, readable, tick
+from tenor.wording import seconds_text
 
 MOST_POINTS = 60
+FAR = 30.0  # between the smallest and the largest value of an axis, above which it is logarithmic
 _ROOM = (0.18, 0.07)  # that a name needs, as shares of the width and the height
 
 Rows = Sequence[Mapping[str, Any]]
@@ -77,6 +79,10 @@ def dollars(amount: float) -> str:
     return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.2g}"
 
 
+def _words(axis: str, value: float) -> str:
+    return seconds_text(value) if axis == "seconds" else f"{axis} {value:,.4g}"
+
+
 def _apart(offers: Sequence[Offer]) -> list[Offer]:
     """Return the offers that have room for their names; the first offers come first."""
     spans = [max(values) - min(values) or 1.0 for values in zip(*((o.dollars, o.value) for o in offers), strict=True)]
@@ -86,6 +92,14 @@ def _apart(offers: Sequence[Offer]) -> list[Offer]:
         if not any(across < _ROOM[0] and down < _ROOM[1] for across, down in gaps):
             chosen.append(offer)
     return chosen
+
+
+def _use_logarithms(axes: Any, *ranges: Sequence[tuple[float, float]]) -> None:
+    """Make an axis logarithmic if its values span more than a factor of FAR; `ranges` are those of x, then of y."""
+    for name, ends in zip("xy", ranges, strict=True):
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        if low > 0 and high / low > FAR:
+            axes.set(**{f"{name}scale": "log"})
 
 
 def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]) -> Plot | None:
@@ -105,8 +119,9 @@ def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]
             at, name = (offer.dollars, offer.value), tick(offer.name, 30)
             axes.annotate(name, at, (6, 3), textcoords="offset points", va="bottom", fontsize=9, color=INK)
         axes.set(xlabel="dollars", ylabel=axis)
+        _use_logarithms(axes, [(o.dollars, o.dollars) for o in shown], [(o.low, o.high) for o in shown])
         axes.margins(x=0.1, y=0.12)
-        names = ", ".join(f"{o.name} ({dollars(o.dollars)} dollars, {axis} {o.value:,.4g})" for o in best)
+        names = ", ".join(f"{o.name} ({dollars(o.dollars)} dollars, {_words(axis, o.value)})" for o in best)
         words = f"Not beaten in both: {names}.{left_out(len(offers), MOST_POINTS, 'offers')}"
         if any(offer.is_extrapolated for offer in shown):
             words += " Hollow: extrapolated beyond what was measured."

@@ -1,9 +1,9 @@
 """Throughput, speed-up and efficiency by the number of workers, with the ideal line and the spread of the repeats.
 
-Speed-up is the rate divided by the median rate with the fewest workers of the same line. Efficiency is the speed-up
-divided by the ratio of the workers. For weak scaling, where the work grows with the workers, the rates grow in the same
-ideal way, so one definition serves both. Points with more workers than cores are drawn hollow: they do not show how a
-program scales.
+Speed-up is that of the result, which compares runs of one turn; without it, the rate divided by the median rate with
+the fewest workers of the same line. Efficiency is the speed-up divided by the ratio of the workers. For weak scaling,
+where the work grows with the workers, the rates grow in the same ideal way, so one definition serves both. Points with
+more workers than cores are drawn hollow: they do not show how a program scales.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ class ScalingPoint:
     rate: float
     low: float
     high: float
+    gain: tuple[float, float, float] | None = None  # the speed-up and its ends, if the result has them
+
+    def speed_up(self, base: ScalingPoint) -> tuple[float, float, float]:
+        """The speed-up over another number of workers, and its smallest and largest repeat."""
+        return self.gain or (self.rate / base.rate, self.low / base.rate, self.high / base.rate)
 
 
 def scaling(rows: Rows, cores: float | None = None) -> list[Plot]:
@@ -59,12 +64,19 @@ def scaling_lines(rows: Rows, rate: str) -> dict[str, list[ScalingPoint]]:
         workers, value = number(row.get("workers")), number(row.get(rate))
         if workers is None or value is None or workers <= 0 or value <= 0:
             continue
-        spread = row.get("spread")
-        own = spread.get(rate) if isinstance(spread, dict) else None
-        low, high = (number(own.get(end)) if isinstance(own, dict) else None for end in ("min", "max"))
-        point = ScalingPoint(workers, value, value if low is None else min(low, value), max(high or value, value))
+        gain = number(row.get("speed_up"))
+        ups = (gain, *_ends(row, "speed_up", gain)) if gain is not None and gain > 0 else None
+        point = ScalingPoint(workers, value, *_ends(row, rate, value), ups)
         lines.setdefault(line_name(row), {})[workers] = point
     return {name: sorted(points.values(), key=lambda p: p.workers) for name, points in lines.items()}
+
+
+def _ends(row: Mapping[str, Any], name: str, value: float) -> tuple[float, float]:
+    """The smallest and the largest repeat of a figure."""
+    spread = row.get("spread")
+    own = spread.get(name) if isinstance(spread, dict) else None
+    low, high = (number(own.get(end)) if isinstance(own, dict) else None for end in ("min", "max"))
+    return (value if low is None else min(low, value)), max(high or value, value)
 
 
 def line_name(row: Mapping[str, Any]) -> str:
@@ -91,9 +103,11 @@ def _plot(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | Non
             style = {**series_style(place), "label": tick(name, 40) or "measured"}
             ideal = [(p.workers, p.workers / base.workers) for p in points]
             rates.plot(*zip(*((w, base.rate * r) for w, r in ideal), strict=True), **_IDEAL)
-            _line(rates, points, [1.0] * len(points), cores, style)
-            _line(speed_ups, points, [base.rate] * len(points), cores, style)
-            _line(efficiencies, points, [base.rate * r for _, r in ideal], cores, style)
+            ups = [(p.workers, *p.speed_up(base)) for p in points]
+            _line(rates, [(p.workers, p.rate, p.low, p.high) for p in points], cores, style)
+            _line(speed_ups, ups, cores, style)
+            shares = [(w, *(end / r for end in ends)) for (w, *ends), (_, r) in zip(ups, ideal, strict=True)]
+            _line(efficiencies, shares, cores, style)
         ends = (counts[0], counts[-1])
         speed_ups.plot(ends, [1.0, ends[1] / ends[0]], **_IDEAL, label="ideal")
         efficiencies.axhline(1.0, **_IDEAL)
@@ -112,13 +126,11 @@ def _plot(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | Non
 _IDEAL: dict[str, Any] = {"color": FAINT, "linestyle": "--", "linewidth": 1.2}
 
 
-def _line(axes: Any, points: Sequence[ScalingPoint], bases: Sequence[float], cores: float | None, style: Any) -> None:
-    """Draw the medians divided by their bases, with a bar from the smallest to the largest repeat."""
-    x = [point.workers for point in points]
-    y = [point.rate / base for point, base in zip(points, bases, strict=True)]
-    below = [(point.rate - point.low) / base for point, base in zip(points, bases, strict=True)]
-    above = [(point.high - point.rate) / base for point, base in zip(points, bases, strict=True)]
-    axes.errorbar(x, y, yerr=[below, above], capsize=3, elinewidth=1.2, **style)
+def _line(axes: Any, points: Sequence[tuple[float, ...]], cores: float | None, style: Any) -> None:
+    """Draw (workers, median, smallest, largest) as a line with a bar from the smallest to the largest repeat."""
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    bars = [[point[1] - point[2] for point in points], [point[3] - point[1] for point in points]]
+    axes.errorbar(x, y, yerr=bars, capsize=3, elinewidth=1.2, **style)
     for a, b in zip(x, y, strict=True):
         fill = PAPER if cores and a > cores else style["color"]
         axes.plot([a], [b], marker="o", markersize=5, color=style["color"], markerfacecolor=fill)
@@ -127,8 +139,8 @@ def _line(axes: Any, points: Sequence[ScalingPoint], bases: Sequence[float], cor
 def _words(name: str, points: Sequence[ScalingPoint], unit: str) -> str:
     base = points[0]
     words = f"{base.rate:,.0f} {unit} with {counted(base.workers, 'worker')}" + "".join(
-        f"; {p.rate:,.0f} with {p.workers:g} ({p.rate / base.rate:.2f}× the first, "
-        f"{p.rate / base.rate * base.workers / p.workers:.0%} of ideal)"
+        f"; {p.rate:,.0f} with {p.workers:g} ({p.speed_up(base)[0]:.2f}× the first, "
+        f"{p.speed_up(base)[0] * base.workers / p.workers:.0%} of ideal)"
         for p in points[1:]
     )
     return f"{name}: {words}." if name else f"{words}."
@@ -148,7 +160,7 @@ def _data(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | Non
     rows = []
     for name, points in lines.items():
         for p in points:
-            speed_up = p.rate / points[0].rate
+            speed_up = p.speed_up(points[0])[0]
             efficiency = speed_up * points[0].workers / p.workers
             is_crowded = bool(cores and p.workers > cores)
             rows.append([name, p.workers, p.rate, p.low, p.high, speed_up, efficiency, is_crowded])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from tenor.bench.scaling_tables import scaling_tables
 from tenor.reports import page
 from tenor.reports.page import Section
 from tenor.reports.registry import draw_result
-from tenor.reports.result_file import ResultData, Row
+from tenor.reports.result_file import ResultData, Row, is_scaling
+from tenor.reports.sections.plan import plan_section
 from tenor.reports.settings import ReportSettings
 from tenor.reports.values import number, readable
 
@@ -17,15 +19,18 @@ _HIDDEN = ("name", "repeats", "spread", "curve", "curves")  # not facts
 
 def result_section(result: ResultData, settings: ReportSettings) -> Section:
     """Return everything that a page shows about one result."""
-    is_plan = result.scenario == "plan"
-    head, rows = result_table(result.rows)
-    cards = [page.card("Plans" if is_plan else "Results", page.table(head, rows), wide=True)]
+    if result.scenario == "plan":
+        return plan_section(result, settings)
+    if is_scaling(result):
+        cards = [page.card(one.title, page.table(*one.cells), wide=True) for one in scaling_tables(result.rows)]
+    else:
+        cards = [page.card("Results", page.table(*result_table(result.rows)), wide=True)]
     cards += page.plots(draw_result(result, settings))
     cards += [page.folded("Environment", page.pairs(result.environment))] if result.environment else []
     notes = page.faint(result.notes)
     if result.command:
         notes += f'<p class="faint"><code>{escape(page.cut(readable(result.command)))}</code></p>'
-    return Section("tenor plan" if is_plan else f"tenor bench {result.scenario}", [notes], [page.grid(cards)])
+    return Section(f"tenor bench {result.scenario}", [notes], [page.grid(cards)])
 
 
 def result_table(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:

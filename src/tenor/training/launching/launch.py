@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tenor.store.staging import stage_data
 from tenor.store.verify import verify_data
 from tenor.training.job import TrainingJob
 from tenor.training.launching.display import Display
+from tenor.training.launching.hosts import NetworkHost
 from tenor.training.launching.parameter_server_processes import ParameterServerProcesses
 from tenor.training.launching.word_vectors import learn_vectors
 from tenor.training.launching.worker_processes import WorkerProcesses
@@ -57,12 +58,22 @@ class TrainResult:
         return {**self.values, "run": str(self.run)}
 
 
+@dataclass(frozen=True)
+class Start:
+    """How the launcher starts the workers of a run."""
+
+    size: int  # of the run, in computing workers
+    lock: int  # the file handle of the lock on the run folder
+    hosts: tuple[NetworkHost, ...] = ()
+
+
 def train(
     data: str | Path,
     out: str | Path,
     settings: TrainSettings | None = None,
     progress: Progress = SILENT,
     given: Collection[str] | None = None,
+    hosts: Sequence[NetworkHost] = (),
 ) -> TrainResult:
     """Train a model on prepared data and write it to a run folder.
 
@@ -78,6 +89,7 @@ def train(
         progress: Receives messages and progress; silent by default.
         given: The names of the settings that the caller chose, for a resumed run. Default: those that differ from their
             default values.
+        hosts: A host for each process, for experiments with networks; by default all share this one.
 
     Returns:
         The run folder and its final figures: steps, seconds, samples_per_s, valid, test, weights_sha256 and more.
@@ -115,9 +127,9 @@ def train(
     with claim_folder(run, is_resumed) as lock:
         rehearsed = _rehearse(folder, run, settings, progress) if settings.all_rows else {}
         learned = learn_vectors(job, progress)
+        start = Start(num_workers(settings.workers), lock, tuple(hosts))
         try:
-            result = _supervise(job, num_workers(settings.workers), progress, lock)
-            return TrainResult(run, {**result, **rehearsed})
+            return TrainResult(run, {**_supervise(job, start, progress), **rehearsed})
         except UsageError:  # the workers refuse the settings, so nothing may be left
             if learned is not None:
                 shutil.rmtree(learned, ignore_errors=True)
@@ -189,7 +201,7 @@ def num_threads(settings: TrainSettings, workers: int) -> int:
     return settings.threads or max(1, usable_cores() // workers)
 
 
-def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> dict[str, Any]:
+def _supervise(job: TrainingJob, start: Start, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end. After a loss, start them again from the last checkpoint as often as allowed."""
     limit = job.settings.max_restarts
     for restarts in range(limit + 1):
@@ -198,7 +210,7 @@ def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> di
             return {**result, "restarts": restarts, "replaced": 0}
         display = Display(progress)
         try:
-            replaced = _run_once(job, size, display, lock)
+            replaced = _run_once(job, start, display)
             return {**display.result, "restarts": restarts, "replaced": replaced}
         except WorkerError as error:
             if restarts == limit:
@@ -210,12 +222,12 @@ def _supervise(job: TrainingJob, size: int, progress: Progress, lock: int) -> di
     raise AssertionError("the loop returns or raises")
 
 
-def _run_once(job: TrainingJob, size: int, display: Display, lock: int) -> int:
+def _run_once(job: TrainingJob, start: Start, display: Display) -> int:
     """Run the workers once. Returns the number of workers that were replaced."""
     with tempfile.TemporaryDirectory(prefix="tenor-") as scratch:
         folder = Path(scratch)
         (folder / "job.json").write_text(job.to_json(), "utf-8")
-        with _make_processes(folder, job.settings, size, lock) as workers:
+        with _make_processes(folder, job.settings, start) as workers:
             for line in workers.events():
                 display.show(json.loads(line))
         if workers.failure is not None:
@@ -236,11 +248,16 @@ def _error_of(workers: WorkerProcesses) -> TenorError:
     return error
 
 
-def _make_processes(folder: Path, settings: TrainSettings, size: int, lock: int) -> WorkerProcesses:
+def _make_processes(folder: Path, settings: TrainSettings, start: Start) -> WorkerProcesses:
+    size, lock = start.size, start.lock
     threads = num_threads(settings, size)
     if has_server(settings.strategy, size):
-        return ParameterServerProcesses(folder, size, threads, settings.timeout, lock, settings.max_replacements)
-    return WorkerProcesses(folder, size, threads, settings.timeout, lock)
+        most = settings.max_replacements
+        workers: WorkerProcesses = ParameterServerProcesses(folder, size, threads, settings.timeout, lock, most)
+    else:
+        workers = WorkerProcesses(folder, size, threads, settings.timeout, lock)
+    workers.hosts = start.hosts
+    return workers
 
 
 def _train_as_rank(world: World, job: TrainingJob, progress: Progress) -> dict[str, Any]:

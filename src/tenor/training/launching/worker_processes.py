@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from tenor.errors import TenorError, WorkerError
 from tenor.threads import is_busy, waiting_variables
+from tenor.training.launching.hosts import ADDRESS, NetworkHost
 from tenor.training.launching.stopped_workers import StoppedWorkers, process_state
 
 GRACE_SECONDS = 20.0  # for the other workers to leave by themselves after a failure or a signal
@@ -61,6 +62,7 @@ class WorkerProcesses:
         self.signal = 0  # the signal that asked us to stop
         self._stopped = StoppedWorkers(self.processes, self.name, self.consequence)
         self.num_replaced = 0  # workers started in place of killed ones
+        self.hosts: Sequence[NetworkHost] = ()  # by rank; empty: all processes share this host
 
     def __enter__(self) -> WorkerProcesses:
         self._waiting = waiting_variables(os.environ, self.threads > 1 and is_busy(self.size * self.threads))
@@ -83,9 +85,10 @@ class WorkerProcesses:
                         stream.close()
 
     def _start(self, rank: int) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-m", "tenor.training.launching.worker", str(self.scratch / "job.json")]
         with self._error_output(rank).open("wb") as errors:
             return subprocess.Popen(
-                [sys.executable, "-m", "tenor.training.launching.worker", str(self.scratch / "job.json")],
+                self.hosts[rank].command(words) if self.hosts else words,
                 stdin=subprocess.PIPE,  # it closes when we end, and then the worker ends too
                 stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
                 stderr=errors,
@@ -102,6 +105,7 @@ class WorkerProcesses:
             "TENOR_WORLD_SIZE": str(self.size),
             "TENOR_RENDEZVOUS": f"file://{self.scratch}/rendezvous",
             "OMP_NUM_THREADS": str(self.threads),
+            **({ADDRESS: self.hosts[rank].address} if self.hosts else {}),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
 

@@ -1,5 +1,7 @@
 """Messages between processes of one machine: sockets on loopback, and a token in a file that only the user can read.
 
+Workers that were given hosts of their own (see `tenor.training.launching.hosts`) use the server's address instead.
+
 A connection begins with a greeting of fixed size: a mark, the worker's number and the token. Without the right token,
 the server reads and parses nothing else and closes the connection after a few seconds. The server never blocks on a
 connection, so neither an unknown client nor a stopped worker delays others. The end of a stream means that its worker
@@ -19,11 +21,13 @@ import struct
 import time
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 from tenor.errors import WorkerError
 from tenor.training.parameter_server.channels import Event
 from tenor.training.parameter_server.messages import END, HELLO, MARK, PREFIX, Message, decode, frame_size
 
+LOOPBACK = "127.0.0.1"
 READ_BYTES = 1 << 20
 GREETING = struct.Struct("!4sI32s")  # mark, worker, token
 WELCOME = MARK  # the server's answer to a greeting
@@ -35,15 +39,15 @@ GOODBYE_SECONDS = 10.0
 
 
 class SocketChannel:
-    def __init__(self, meeting: Path, num_workers: int, limit: int) -> None:
+    def __init__(self, meeting: Path, num_workers: int, limit: int, host: str = LOOPBACK) -> None:
         self.num_workers, self.limit, self.token = num_workers, limit, secrets.token_bytes(32)
         self.peers: dict[int, _Peer] = {}  # by worker
         self.unknown: list[_Peer] = []
         self.selector = selectors.DefaultSelector()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server((host, 0))
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ)
-        address = {"port": self.listener.getsockname()[1], "token": self.token.hex()}
+        address = {"host": host, "port": self.listener.getsockname()[1], "token": self.token.hex()}
         draft = meeting.with_suffix(".draft")
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(address), "utf-8")
@@ -202,13 +206,13 @@ class SocketLine:
     def __init__(self, meeting: Path, worker: int, limit: int, timeout: float) -> None:
         self.limit, self.timeout, self.is_welcome = limit, timeout, False
         address = _await_address(meeting, timeout)
-        self.port = address["port"]
+        self.address = (address.get("host", LOOPBACK), address["port"])
         self.greeting = GREETING.pack(MARK, worker, bytes.fromhex(str(address["token"])))
         self.socket = self._connect()
 
     def _connect(self) -> socket.socket:
         try:
-            connection = socket.create_connection(("127.0.0.1", self.port), self.timeout)
+            connection = socket.create_connection(self.address, self.timeout)
         except OSError as error:
             raise _lost(error) from error
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -260,13 +264,13 @@ class SocketLine:
         self.socket.close()
 
 
-def _await_address(meeting: Path, timeout: float) -> dict[str, int | str]:
+def _await_address(meeting: Path, timeout: float) -> dict[str, Any]:
     until = time.monotonic() + timeout
     while not meeting.exists():
         if time.monotonic() > until:
             raise _lost(TimeoutError(f"it did not start within {timeout:g} s"))
         time.sleep(0.02)
-    address: dict[str, int | str] = json.loads(meeting.read_text("utf-8"))
+    address: dict[str, Any] = json.loads(meeting.read_text("utf-8"))
     return address
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tenor.errors import UsageError
 from tenor.training.parameter_server.channels import Channel, Line
 from tenor.training.parameter_server.mpi import MpiChannel, MpiLine
-from tenor.training.parameter_server.sockets import SocketChannel, SocketLine
+from tenor.training.parameter_server.sockets import LOOPBACK, SocketChannel, SocketLine
 from tenor.world import World
 
 
@@ -15,7 +15,7 @@ def open_channel(world: World, backend: str, limit: int) -> Channel:
     """The server's end. No message may be longer than `limit` bytes."""
     if backend == "mpi":
         return MpiChannel(world, limit)
-    return SocketChannel(_meeting(world, backend), world.size - 1, limit)
+    return SocketChannel(_meeting(world, backend), world.size - 1, limit, world.address or LOOPBACK)
 
 
 def open_line(world: World, backend: str, limit: int, timeout: float) -> Line:

@@ -47,6 +47,7 @@ class AllReduce(Strategy):
             self.compression.remember(bucket.name, bucket.flat)
         for name in optimizer.tables:
             self.compression.remember(name, optimizer.weights[name])
+        self.measures_noise = group.size > 1 and not self.compression.memory  # top-k holds some numbers back
         self.num_started = 0  # buckets whose sum has started
         self.is_last = False  # whether this is the last micro-batch of the step
 

@@ -58,6 +58,7 @@ class Strategy:
     profile: Profiler = OFF  # records what this process does when
     feeding = LOAD  # what the loop does until `feed` gives the next batch
     is_client = False  # whether this rank computes for a server, in `run_client`, and runs no loop
+    measures_noise = False  # whether the workers agree on a gradient in every step, which theirs can be compared with
     resumes_scattered = False  # whether a resumed epoch may leave out any set of batches, not only the first ones
 
     @property

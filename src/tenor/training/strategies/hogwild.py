@@ -104,7 +104,7 @@ def shared_memory(world: World) -> Path | None:
     """A file for the weights, in the launcher's temporary folder, which is removed when the run ends."""
     if world.size == 1:
         return None
-    if not world.rendezvous.startswith("file://"):
+    if not world.rendezvous.startswith("file://") or world.address:
         remedy = "use --workers on one machine without a launcher, or --strategy local-sgd"
         raise UsageError("--strategy hogwild works on one machine only", remedy=remedy)
     return Path(world.rendezvous.removeprefix("file://")).with_name("weights")

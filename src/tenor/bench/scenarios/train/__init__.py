@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
 from tenor.bench.models import LSTM
+from tenor.bench.results import Result
 from tenor.bench.scenarios.train.data import ReviewShape, make_data
 from tenor.bench.scenarios.train.ratios import add_ratios
 from tenor.bench.scenarios.train.runs import Outcome, run_alone, run_matmul, run_plain, run_tenor

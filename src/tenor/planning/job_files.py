@@ -1,0 +1,214 @@
+"""A plan as a job file that `tenor train` runs under: SLURM, Kubernetes, SkyPilot or torchrun."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tenor.errors import UsageError
+from tenor.planning.rows import PlanRow
+from tenor.planning.settings import PlanSettings
+from tenor.store.atomic import check_target, write_bytes
+from tenor.training.settings import TrainSettings
+
+FILES = {
+    "slurm": "tenor-plan.sbatch",
+    "k8s": "tenor-plan.k8s.yaml",
+    "skypilot": "tenor-plan.sky.yaml",
+    "torchrun": "tenor-plan.sh",
+}
+# Settings that the plan decides, or that belong to the measured run alone.
+_NOT_KEPT = {
+    "workers",
+    "threads",
+    "strategy",
+    "sync_every",
+    "batch_size",
+    "epochs",
+    "balance",
+    "slowdown",
+    "shares",
+    "token_caps",
+    "backend",
+    "device",
+    "max_steps",
+    "max_seconds",
+    "profile",
+    "resume",
+    "stage",
+    "test",
+    "timeout",
+}
+_ALONE = ("async", "hogwild")  # strategies whose workers `tenor train` has to start itself
+_MARK = "# Written by `tenor plan`. Set DATA to the prepared data and RUN to the run folder, on storage that all see."
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job file needs to know."""
+
+    row: PlanRow
+    train: str  # options of `tenor train`
+    threads: int
+    per_host: int
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one process starts the workers, because all are on one machine."""
+        return self.row.strategy in _ALONE
+
+
+def write_job(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any] | None, threads: int) -> Path:
+    """Write the job file of a row and return its path.
+
+    Args:
+        row: The chosen row.
+        settings: Which kind of file, and where.
+        trained: The settings of the run that the plan is made from.
+        threads: Of each worker.
+
+    Raises:
+        UsageError: The strategy cannot run under such a job, or the file exists.
+    """
+    job = Job(row, train_options(row, settings, trained or {}), threads, -(-row.workers // row.machines))
+    if job.is_alone and row.machines > 1:
+        what = f"--write {settings.write} cannot start --strategy {row.strategy} on {row.machines} machines"
+        remedy = "plan for fewer workers, or start it with mpirun (see the page about clusters)"
+        raise UsageError(what, remedy=remedy)
+    path = Path(settings.job or FILES[settings.write])
+    if path.exists():
+        raise UsageError("exists already", where=path, remedy="remove it, or name another file with --job")
+    check_target(path)
+    write_bytes(path, _TEMPLATES[settings.write](job).encode())
+    return path
+
+
+def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any]) -> str:
+    """The options of `tenor train` that differ from their defaults: those of the measured run, and the plan's."""
+    words: list[str] = []
+    for field in fields(TrainSettings):
+        value = trained.get(field.name, field.default)
+        if field.name not in _NOT_KEPT and value != field.default and value is not None:
+            words += _option(field.name, value)
+    words += _option("batch_size", row.batch_size)
+    words += _option("epochs", max(1, math.ceil(round(row.epochs or 1, 6))))
+    if row.workers > 1:
+        words += _option("strategy", row.strategy)
+    if row.strategy in ("local-sgd", "diloco"):
+        words += _option("sync_every", settings.sync_every)
+    if settings.balance:
+        words += _option("balance", "steps:20")
+    return shlex.join(words)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", str(value)]
+
+
+def _slurm(job: Job) -> str:
+    row = job.row
+    if job.is_alone:
+        tasks, start = f"--nodes=1 --ntasks=1 --cpus-per-task={row.workers * job.threads}", "tenor train"
+        workers = f" --workers {row.workers}"
+    else:
+        tasks = f"--nodes={row.machines} --ntasks={row.workers} --cpus-per-task={job.threads}"
+        start, workers = "srun --kill-on-bad-exit tenor train", ""
+    return f"""#!/bin/bash
+{_MARK}
+#SBATCH --job-name=tenor {tasks}
+{start} "${{DATA:?}}" --out "${{RUN:?}}" --threads {job.threads}{workers} {job.train}
+"""
+
+
+def _torchrun(job: Job) -> str:
+    row = job.row
+    if job.is_alone:
+        start = f'tenor train "${{DATA:?}}" --out "${{RUN:?}}" --workers {row.workers}'
+    elif row.machines == 1:
+        start = f'torchrun --standalone --nproc-per-node {row.workers} -m tenor train "${{DATA:?}}" --out "${{RUN:?}}"'
+    else:
+        start = (
+            f'torchrun --nnodes {row.machines} --nproc-per-node {job.per_host} --node-rank "${{NODE_RANK:?}}" '
+            '--master-addr "${MASTER_ADDR:?}" --master-port "${MASTER_PORT:-29400}" \\\n'
+            '  -m tenor train "${DATA:?}" --out "${RUN:?}"'
+        )
+    several = "# Run it on every machine, with its own NODE_RANK from 0 and the MASTER_ADDR of the first.\n"
+    return f"#!/bin/sh\n{_MARK}\n{several * (row.machines > 1)}set -e\n{start} --threads {job.threads} {job.train}\n"
+
+
+def _k8s(job: Job) -> str:
+    row = job.row
+    pods = 1 if job.is_alone else row.workers
+    cores = job.threads * (row.workers if job.is_alone else 1)
+    workers = f" --workers {row.workers}" if job.is_alone or row.workers == 1 else ""
+    return f"""{_MARK}
+# One pod per worker. Replace the image and the claim by your own.
+apiVersion: v1
+kind: Service
+metadata: {{name: tenor}}
+spec: {{clusterIP: None, selector: {{job-name: tenor}}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: tenor}}
+spec:
+  completions: {pods}
+  parallelism: {pods}
+  completionMode: Indexed
+  backoffLimit: 0
+  template:
+    spec:
+      subdomain: tenor
+      restartPolicy: Never
+      containers:
+        - name: tenor
+          image: tenor:latest
+          resources: {{requests: {{cpu: "{cores}"}}}}
+          env:
+            - {{name: WORLD_SIZE, value: "{pods}"}}
+            - {{name: MASTER_ADDR, value: tenor-0.tenor}}
+            - {{name: DATA, value: /shared/data}}
+            - {{name: RUN, value: /shared/run}}
+          command: [sh, -c]
+          args:
+            - >-
+              tenor train "$DATA" --out "$RUN" --threads {job.threads}{workers} {job.train}
+          volumeMounts: [{{name: shared, mountPath: /shared}}]
+      volumes: [{{name: shared, persistentVolumeClaim: {{claimName: tenor}}}}]
+"""
+
+
+def _skypilot(job: Job) -> str:
+    row = job.row
+    if job.is_alone:
+        start = f'tenor train "$DATA" --out "$RUN" --workers {row.workers}'
+    else:
+        start = (
+            f"torchrun --nnodes $SKYPILOT_NUM_NODES --node-rank $SKYPILOT_NODE_RANK --nproc-per-node {job.per_host}\n"
+            '  --master-addr $(echo "$SKYPILOT_NODE_IPS" | head -n 1) --master-port 29400\n'
+            '  -m tenor train "$DATA" --out "$RUN"'
+        ).replace("\n", " \\\n  ")
+    return f"""{_MARK}
+name: tenor
+num_nodes: {row.machines}
+resources: {{instance_type: {row.machine}}}
+envs: {{DATA: /shared/data, RUN: /shared/run}}
+setup: pip install tenor
+run: |
+  {start} --threads {job.threads} {job.train}
+"""
+
+
+_TEMPLATES: dict[str, Callable[[Job], str]] = {
+    "slurm": _slurm,
+    "k8s": _k8s,
+    "skypilot": _skypilot,
+    "torchrun": _torchrun,
+}
