@@ -46,7 +46,17 @@ ROOMS = {
         "synthetic",
     ),
     "preparation": ("settings", "rules", "tokeniser", "job"),
-    "evaluation": ("calibration", "paired", "scores", "metrics", "labelled", "survey", "label_check", "sections"),
+    "evaluation": (
+        "calibration",
+        "paired",
+        "scores",
+        "metrics",
+        "behaviour",
+        "labelled",
+        "survey",
+        "label_check",
+        "sections",
+    ),
     "training": (
         "traits",
         "profiling",
