@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tenor.reports.drawing.plot import Plot
 from tenor.reports.plots import money
+from tenor.reports.plots.accuracy import accuracy_against_seconds
 from tenor.reports.plots.convergence import convergence, thresholds
 from tenor.reports.plots.medians import medians
 from tenor.reports.plots.money import Offer
@@ -54,6 +55,10 @@ def draw_prepare(result: ResultData, settings: ReportSettings) -> Drawings:
     return [medians(result.rows, "mb_per_s", "megabytes per second", "wc", "wc -w, which only counts words")]
 
 
+def draw_accuracy(result: ResultData, settings: ReportSettings) -> Drawings:
+    return [accuracy_against_seconds(result.rows), medians(result.rows, "accuracy", "accuracy")]
+
+
 def draw_plan(result: ResultData, settings: ReportSettings) -> Drawings:
     return [money.dollars_against_time(result.rows), money.planned_accuracy(result.rows)]
 
@@ -83,4 +88,5 @@ DRAWINGS: dict[str, Callable[[ResultData, ReportSettings], Drawings]] = {
     "strategies": draw_strategies,
     "prepare": draw_prepare,
     "plan": draw_plan,
+    "accuracy": draw_accuracy,
 }
