@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import numpy as np
 
 from tenor.bench.peers.classifiers.base import Chances, Fitted, Given, accuracy_of, choose_best
 from tenor.bench.peers.classifiers.reviews import Reviews
+from tenor.errors import WorkerError
 
 # The ranges of its documentation on text classification, and the dimension of its published classification results
 RATES, EPOCHS, DIM = (0.1, 0.25, 0.5, 1.0), (5, 10), 10
@@ -22,6 +24,7 @@ SUBWORDS = [
     for lr, e, n, longest in itertools.product((0.1, 0.25, 0.5), (5, 10), (1, 2), (3, 4))
 ]
 POSITIVE = "__label__1"
+FAILED = -1.0  # in place of the accuracy of a model that could not be trained
 
 
 def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
@@ -32,13 +35,19 @@ def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
         file = write_lines(given.train, Path(scratch) / "train.txt")
 
         def train(option: dict[str, Any]) -> tuple[str, Any, float]:
-            model = fasttext.train_supervised(
-                str(file), dim=DIM, thread=given.threads, seed=given.seed, verbose=0, **option
-            )
             name = " ".join(f"{key}={value:g}" for key, value in option.items())
+            try:
+                model = fasttext.train_supervised(
+                    str(file), dim=DIM, thread=given.threads, seed=given.seed, verbose=0, **option
+                )
+            except RuntimeError as error:  # "Encountered NaN": fastText diverges with some settings
+                print(f"fastText with {name}: {error}", file=sys.stderr)
+                return name, None, FAILED
             return name, model, accuracy_of(_chances(model, given.valid.texts), given.valid.labels)
 
         best, others = choose_best(options, train)
+        if best.accuracy == FAILED:
+            raise WorkerError("fastText fails with every setting", remedy="omit the row with --rows")
         return _fitted(best.model, best.seconds, others, best.name)
 
 

@@ -22,6 +22,7 @@ from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import open_split
 
+SMALL = 16 << 20  # bytes of a file that one worker reads before others have started
 UNKNOWN_WORD = "unknownword"  # in the texts of prepared data
 
 
@@ -70,7 +71,8 @@ def _preparing(settings: BenchSettings, seed: int) -> PrepareSettings:
         for name in ("text_column", "label_column", "negative", "positive")
         if (value := getattr(settings, name))
     }
-    return PrepareSettings(split_seed=seed, valid_share=0.1, test_share=0.2, **reading)
+    workers = 1 if Path(settings.data).stat().st_size < SMALL else "auto"
+    return PrepareSettings(workers=workers, split_seed=seed, valid_share=0.1, test_share=0.2, **reading)
 
 
 @dataclass

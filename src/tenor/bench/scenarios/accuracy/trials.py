@@ -95,7 +95,7 @@ class Trials:
 
 
 def warm_up(presets: Sequence[str], folder: Path) -> None:
-    """Train each preset for two steps, so that compiling, which happens once per machine, is not part of the figures."""
+    """Train each preset for two steps: compiling happens once per machine and is not part of the figures."""
     if not presets:
         return
     raw, data = folder / "warm.jsonl", folder / "warm"
