@@ -24,6 +24,7 @@ SUBWORDS = [
     for lr, e, n, longest in itertools.product((0.1, 0.25, 0.5), (5, 10), (1, 2), (3, 4))
 ]
 POSITIVE = "__label__1"
+ATTEMPTS = 3
 FAILED = -1.0  # in place of the accuracy of a model that could not be trained
 
 
@@ -40,7 +41,7 @@ def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
                 model = fasttext.train_supervised(
                     str(file), dim=DIM, thread=given.threads, seed=given.seed, verbose=0, **option
                 )
-            except RuntimeError as error:  # "Encountered NaN": fastText diverges with some settings
+            except RuntimeError as error:  # "Encountered NaN", which happens with some settings and builds
                 print(f"fastText with {name}: {error}", file=sys.stderr)
                 return name, None, FAILED
             return name, model, accuracy_of(_chances(model, given.valid.texts), given.valid.labels)
@@ -52,23 +53,27 @@ def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
 
 
 def autotune(given: Given) -> Fitted:
-    """Let fastText choose its own settings on the validation rows within a number of seconds."""
+    """Let fastText choose its own settings on the validation rows within a number of seconds.
+
+    The training after its choice sometimes ends with NaN. Then it gets another attempt, with another seed.
+    """
     import fasttext
 
+    duration = max(1, round(given.budget))
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
         train = write_lines(given.train, Path(scratch) / "train.txt")
         valid = write_lines(given.valid, Path(scratch) / "valid.txt")
-        duration = max(1, round(given.budget))
-        began = time.perf_counter()
-        model = fasttext.train_supervised(
-            str(train),
-            autotuneValidationFile=str(valid),
-            autotuneDuration=duration,
-            thread=given.threads,
-            seed=given.seed,
-            verbose=0,
-        )
-        return _fitted(model, time.perf_counter() - began, 0.0, f"{duration} s")
+        tuning = {"autotuneValidationFile": str(valid), "autotuneDuration": duration}
+        for attempt in range(ATTEMPTS):
+            seed = given.seed + 1000 * attempt
+            began = time.perf_counter()
+            try:
+                model = fasttext.train_supervised(str(train), thread=given.threads, seed=seed, verbose=0, **tuning)
+            except RuntimeError as error:
+                print(f"fastText's autotune: {error}", file=sys.stderr)
+                continue
+            return _fitted(model, time.perf_counter() - began, 0.0, f"{duration} s")
+    raise WorkerError(f"fastText's autotune fails {ATTEMPTS} times", remedy="omit the row with --rows")
 
 
 def write_lines(reviews: Reviews, file: Path) -> Path:

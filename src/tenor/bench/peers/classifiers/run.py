@@ -1,8 +1,7 @@
 """Trains and times one classifier: `python -m tenor.bench.peers.classifiers.run JOB`.
 
 JOB is a JSON object with `method`, `folder` (the reviews), `out` (a file for the probabilities of the test reviews),
-`seed`, `threads` and `budget`. The process loads torch only for the method `tenor`: beside torch, some builds of
-fastText compute NaN. The method `tenor` trains nothing: it loads the run folder `run`. Standard output gets
+`seed`, `threads` and `budget`. The method `tenor` trains nothing: it loads the run folder `run`. Standard output gets
 one JSON object with the figures.
 """
 
