@@ -89,6 +89,6 @@ def test_wrong_settings_are_refused(wrong: dict[str, int]) -> None:
 def test_options_of_another_scenario_are_refused() -> None:
     with pytest.raises(UsageError, match="rows tenor-1 has no effect with bench scaling") as refused:
         bench("scaling", BenchSettings(rows="tenor-1"))
-    assert "use bench balance, busy, embed, prepare, strategies or train" in str(refused.value.remedy)
+    assert "use bench accuracy, balance, busy, embed, prepare, strategies or train" in str(refused.value.remedy)
     with pytest.raises(UsageError, match="workers 4 has no effect with bench balance"):
         bench("balance", BenchSettings(workers="4"))

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 import tenor
 from tenor.bench.peers.classifiers import fast_text, linear, run
 from tenor.bench.peers.classifiers.base import Given, accuracy_of, choose_best
-from tenor.bench.peers.classifiers.reviews import Reviews, read_reviews, words, write_reviews
+from tenor.bench.peers.classifiers.reviews import LabelledTexts, read_reviews, words, write_reviews
 from tenor.bench.scenarios import accuracy
 from tenor.bench.scenarios.accuracy import trials as trying
 from tenor.bench.scenarios.accuracy.reviews import UNKNOWN_WORD, share_rows
@@ -31,9 +31,9 @@ from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 
 
-def reviews(count: int, seed: int) -> Reviews:
+def reviews(count: int, seed: int) -> LabelledTexts:
     found = make_reviews(count, seed=seed)
-    return Reviews([review.text for review in found], [int(review.rating > 3) for review in found])
+    return LabelledTexts([review.text for review in found], [int(review.rating > 3) for review in found])
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def given() -> Given:
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """Reviews with neutral ones, duplicates with different stars, and one without words."""
+    """LabelledTexts with neutral ones, duplicates with different stars, and one without words."""
     found = [*make_reviews(160, seed=4), *make_reviews(30, seed=4), Review("!..", 3), Review("…", 5)]
     found += [Review(review.text, 1) for review in make_reviews(10, seed=4)]
     return write_json_lines(tmp_path / "reviews.jsonl", found)
@@ -121,7 +121,7 @@ def test_linear_peers_learn(given: Given, method: str) -> None:
 
 
 def test_the_majority_is_that_of_the_training_rows() -> None:
-    fitted = linear.majority(Given(Reviews(["a"] * 4, [1, 1, 1, 0]), Reviews([], []), 0, 1))
+    fitted = linear.majority(Given(LabelledTexts(["a"] * 4, [1, 1, 1, 0]), LabelledTexts([], []), 0, 1))
     assert fitted.chances(["b", "c"]).tolist() == [0.75, 0.75]
 
 
@@ -180,7 +180,7 @@ def fake_fasttext(monkeypatch: pytest.MonkeyPatch, failures: int) -> list[dict[s
     return asked
 
 
-TWO = Reviews(["good film", "bad film"], [1, 0])
+TWO = LabelledTexts(["good film", "bad film"], [1, 0])
 
 
 def test_fasttext_chooses_by_validation_and_survives_nan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.bench.peers.classifiers.reviews import Reviews
+from tenor.bench.peers.classifiers.reviews import LabelledTexts
 
 Chances = NDArray[np.float64]  # (texts,): the probability of positive
 T = TypeVar("T")
@@ -23,8 +23,8 @@ class Given:
     The texts are those of `reviews.words`.
     """
 
-    train: Reviews
-    valid: Reviews
+    train: LabelledTexts
+    valid: LabelledTexts
     seed: int
     threads: int
     budget: float = 0.0  # seconds that autotune may take

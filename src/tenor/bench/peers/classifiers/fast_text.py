@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tenor.bench.peers.classifiers.base import Chances, Fitted, Given, accuracy_of, choose_best
-from tenor.bench.peers.classifiers.reviews import Reviews
+from tenor.bench.peers.classifiers.reviews import LabelledTexts
 from tenor.errors import WorkerError
 
 # The ranges of its documentation on text classification, and the dimension of its published classification results
@@ -76,7 +76,7 @@ def autotune(given: Given) -> Fitted:
     raise WorkerError(f"fastText's autotune fails {ATTEMPTS} times", remedy="omit the row with --rows")
 
 
-def write_lines(reviews: Reviews, file: Path) -> Path:
+def write_lines(reviews: LabelledTexts, file: Path) -> Path:
     """Write reviews in fastText's format and return the file."""
     lines = (f"__label__{label} {text}\n" for text, label in zip(reviews.texts, reviews.labels, strict=True))
     with file.open("w", encoding="utf-8") as out:

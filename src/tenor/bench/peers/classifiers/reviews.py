@@ -14,7 +14,7 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Reviews:
+class LabelledTexts:
     """Texts with their labels, 0 (negative) or 1 (positive)."""
 
     texts: list[str]
@@ -40,8 +40,8 @@ def write_reviews(file: Path, texts: Iterable[str], labels: Sequence[int]) -> No
             out.write(json.dumps({"text": text, "label": int(label)}) + "\n")
 
 
-def read_reviews(file: Path) -> Reviews:
+def read_reviews(file: Path) -> LabelledTexts:
     """Read what `write_reviews` wrote."""
     with file.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    return Reviews([row["text"] for row in rows], [row["label"] for row in rows])
+    return LabelledTexts([row["text"] for row in rows], [row["label"] for row in rows])

@@ -19,7 +19,7 @@ import numpy as np
 
 from tenor.bench.peers.classifiers import fast_text, linear
 from tenor.bench.peers.classifiers.base import Chances, Fitted, Given
-from tenor.bench.peers.classifiers.reviews import Reviews, read_reviews, words
+from tenor.bench.peers.classifiers.reviews import LabelledTexts, read_reviews, words
 
 METHODS: dict[str, Callable[[Given], Fitted]] = {
     "fasttext": functools.partial(fast_text.grid, options=fast_text.GRID),
@@ -77,8 +77,8 @@ def timed(predict: Callable[[list[str]], Chances], texts: list[str]) -> tuple[Ch
     return chances, len(texts) / (time.perf_counter() - began)
 
 
-def _in_words(reviews: Reviews) -> Reviews:
-    return Reviews([words(text) for text in reviews.texts], reviews.labels)
+def _in_words(reviews: LabelledTexts) -> LabelledTexts:
+    return LabelledTexts([words(text) for text in reviews.texts], reviews.labels)
 
 
 if __name__ == "__main__":
