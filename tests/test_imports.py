@@ -53,6 +53,7 @@ ROOMS = {
         "paired",
         "scores",
         "metrics",
+        "behaviour",
         "labelled",
         "survey",
         "label_check",

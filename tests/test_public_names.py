@@ -12,6 +12,7 @@ import pytest
 import tenor
 
 PUBLIC = [
+    "Behaviour",
     "EmbedResult",
     "EmbedSettings",
     "EvaluateSettings",
@@ -19,6 +20,7 @@ PUBLIC = [
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
+    "PassCount",
     "PredictSettings",
     "Prediction",
     "PrepareResult",
@@ -33,6 +35,7 @@ PUBLIC = [
     "TrainSettings",
     "Vectors",
     "__version__",
+    "check_behaviour",
     "compare_runs",
     "embed",
     "evaluate",

@@ -10,6 +10,8 @@ The functions follow the data through the stages:
     tenor.predict    run folder and file of reviews → file of predictions
     tenor.report     run folders and benchmark results → HTML page
 
+    tenor.check_behaviour  run folder → which behaviour tests it passes
+
     tenor.list_runs     folders → summaries of the runs in them
     tenor.compare_runs  two run folders → what differs, and which is better
 
@@ -44,7 +46,9 @@ if TYPE_CHECKING:
     from tenor.embedding.settings import EmbedSettings
     from tenor.embedding.vectors import Vectors, load_vectors
     from tenor.errors import TenorError
+    from tenor.evaluation.behaviour.judge import Behaviour, PassCount
     from tenor.evaluation.metrics import Evaluation, Metrics
+    from tenor.prediction.behaviour import check_behaviour
     from tenor.prediction.evaluate import evaluate
     from tenor.prediction.model import Prediction, SentimentModel, load
     from tenor.prediction.predict import predict
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from tenor.training.settings import TrainSettings
 
 _HOMES = {
+    "Behaviour": "tenor.evaluation.behaviour.judge",
     "EmbedResult": "tenor.embedding.embed",
     "EmbedSettings": "tenor.embedding.settings",
     "EvaluateSettings": "tenor.prediction.settings",
@@ -67,6 +72,7 @@ _HOMES = {
     "GenerateResult": "tenor.corpus.synthetic.generate",
     "GenerateSettings": "tenor.corpus.synthetic.settings",
     "Metrics": "tenor.evaluation.metrics",
+    "PassCount": "tenor.evaluation.behaviour.judge",
     "PredictSettings": "tenor.prediction.settings",
     "Prediction": "tenor.prediction.model",
     "PrepareResult": "tenor.preparation.job.result",
@@ -80,6 +86,7 @@ _HOMES = {
     "TrainResult": "tenor.training.launching.launch",
     "TrainSettings": "tenor.training.settings",
     "Vectors": "tenor.embedding.vectors",
+    "check_behaviour": "tenor.prediction.behaviour",
     "compare_runs": "tenor.reports.runs.comparison",
     "embed": "tenor.embedding.embed",
     "evaluate": "tenor.prediction.evaluate",
@@ -95,6 +102,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Behaviour",
     "EmbedResult",
     "EmbedSettings",
     "EvaluateSettings",
@@ -102,6 +110,7 @@ __all__ = [
     "GenerateResult",
     "GenerateSettings",
     "Metrics",
+    "PassCount",
     "PredictSettings",
     "Prediction",
     "PrepareResult",
@@ -116,6 +125,7 @@ __all__ = [
     "TrainSettings",
     "Vectors",
     "__version__",
+    "check_behaviour",
     "compare_runs",
     "embed",
     "evaluate",

@@ -16,7 +16,7 @@ from fuzz.seeds import Seeds
 
 FILES = (
     *("config.json", "vocab.json", "model.safetensors", "metrics.jsonl", "result.json", "environment.json"),
-    *("scores.safetensors", "profile.json"),
+    *("scores.safetensors", "profile.json", "behaviour.json"),
 )
 SIZES = (-1, 0, 1, 3, 5, 6000, 20_000, 10**6, 10**9, 10**12, 2**31, 2**63, 10**399, 4.0, 4.5, "4", True, None, [4])
 _TOO_LARGE = 1 << 26
@@ -197,7 +197,7 @@ def spoil_events(draft: Draft) -> str:
 
 
 def spoil_result(draft: Draft) -> str:
-    name = draft.rng.choice(["result.json", "result.json", "environment.json", "profile.json"])
+    name = draft.rng.choice(["result.json", "result.json", "environment.json", "profile.json", "behaviour.json"])
     values = draft.load(name)
     told = [mutate_json(draft.rng, values) for _ in range(draft.rng.choice([1, 1, 5, 20]))]
     draft.write(name, dump(draft.rng.choice([values] * 9 + [hostile_value(draft.rng)])))

@@ -44,6 +44,7 @@ class Seeds:
 
 def make_seeds(root: Path) -> Seeds:
     """Make the folders with Tenor itself, in this process."""
+    from tenor.prediction.behaviour import check_behaviour
     from tenor.preparation.job.prepare import prepare
     from tenor.preparation.settings import PrepareSettings
 
@@ -54,6 +55,7 @@ def make_seeds(root: Path) -> Seeds:
     seeds.reviews.write_text("\n".join(texts) + "\n", "utf-8")
     seeds.bench.write_text(json.dumps(_bench_result()), "utf-8")
     _train(seeds, seeds.run, stop_after=10**9)
+    check_behaviour(seeds.run)
     _train(seeds, seeds.stopped, stop_after=3)
     return seeds
 

@@ -40,8 +40,21 @@ class BenchSettings(Settings):
     )
     data: str = setting(
         "",
-        "Folder of prepared data. Default: data that the scenario prepares.",
+        "Folder of prepared data; embed reads a text file, accuracy also a raw file with labels. Default: data that "
+        "the scenario prepares.",
         owners=scenarios_with("data"),
+    )
+    text_column: str = setting(
+        "", "Column with the text in a raw file. Default: recognised.", owners=scenarios_with("text_column")
+    )
+    label_column: str = setting(
+        "", "Column with the label in a raw file. Default: recognised.", owners=scenarios_with("label_column")
+    )
+    negative: str = setting(
+        "", "Labels of a raw file that mean negative. Default: as in prepare.", owners=scenarios_with("negative")
+    )
+    positive: str = setting(
+        "", "Labels of a raw file that mean positive. Default: as in prepare.", owners=scenarios_with("positive")
     )
     similarities: str = setting(
         "",

@@ -45,3 +45,11 @@ def accounting(metrics: dict[str, Any]) -> str:
         details = ", ".join(f"{reason} {rows:,}" for reason, rows in reasons.items())
         parts.append(f"{sum(reasons.values()):,} {kind}" + (f" ({details})" if details else ""))
     return ", ".join(parts)
+
+
+def behaviour_table(behaviour: dict[str, Any]) -> str:
+    """A table of the behaviour tests that pass, by kind, and over all kinds that are not hard."""
+    named = [(f"{kind} (hard)" if count["hard"] else kind, count) for kind, count in behaviour["kinds"].items()]
+    named.append(("all but hard", behaviour))
+    rows = [[name, each["passed"], each["cases"], 100 * each["passed"] / each["cases"]] for name, each in named]
+    return table(["behaviour tests", "passed", "cases", "%"], rows, decimals=1)

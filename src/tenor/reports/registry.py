@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tenor.reports.drawing.plot import Plot
 from tenor.reports.plots import money
+from tenor.reports.plots.accuracy import accuracy_against_seconds
 from tenor.reports.plots.convergence import convergence, thresholds
 from tenor.reports.plots.forecasts import parts_by_workers, time_by_workers
 from tenor.reports.plots.medians import medians
@@ -66,6 +67,10 @@ def draw_prepare(result: ResultData, settings: ReportSettings) -> Drawings:
     return [medians(result.rows, "mb_per_s", "megabytes per second", "wc", "wc -w, which only counts words")]
 
 
+def draw_accuracy(result: ResultData, settings: ReportSettings) -> Drawings:
+    return [accuracy_against_seconds(result.rows), medians(result.rows, "accuracy", "accuracy")]
+
+
 def draw_plan(result: ResultData, settings: ReportSettings) -> Drawings:
     rows = result.rows
     plots = [time_by_workers(rows), parts_by_workers(rows)]
@@ -98,4 +103,5 @@ DRAWINGS: dict[str, Callable[[ResultData, ReportSettings], Drawings]] = {
     "prepare": draw_prepare,
     "embed": draw_embed,
     "plan": draw_plan,
+    "accuracy": draw_accuracy,
 }

@@ -62,4 +62,4 @@ def test_rows_have_speed_accuracy_bytes_and_a_curve() -> None:
     assert (original[4]["test_accuracy"], round(original[4]["speed_up"], 2)) == (0.523, 1.62)
     shown = render([parse_result(result.as_dict())], ReportSettings())
     assert "Against bytes" in shown and "local-sgd" in shown and "original-32" in shown
-    assert shown.count("<svg") == 2
+    assert shown.count("<svg") == 3

@@ -14,7 +14,7 @@ from tenor.errors import WorkerError
 TIMEOUT = 1800.0
 
 
-def run_together(module: str, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def run_together(module: str, jobs: Sequence[dict[str, Any]], timeout: float = TIMEOUT) -> list[dict[str, Any]]:
     """Run `python -m module JOB` for each job, all at the same time, and return their results.
 
     Raises:
@@ -22,7 +22,7 @@ def run_together(module: str, jobs: Sequence[dict[str, Any]]) -> list[dict[str, 
     """
     started = [_start(module, job) for job in jobs]
     try:
-        return [_result(process, module) for process in started]
+        return [_result(process, module, timeout) for process in started]
     finally:
         for process in started:
             process.kill()
@@ -35,8 +35,8 @@ def _start(module: str, job: dict[str, Any]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
-def _result(process: subprocess.Popen[bytes], module: str) -> dict[str, Any]:
-    out, err = process.communicate(timeout=TIMEOUT)
+def _result(process: subprocess.Popen[bytes], module: str, timeout: float) -> dict[str, Any]:
+    out, err = process.communicate(timeout=timeout)
     if process.returncode:
         lines = err.decode("utf-8", "replace").strip().splitlines()
         reason = lines[-1] if lines else "it printed no error"

@@ -3,35 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
-from tenor.cli.summaries import accounting, metrics_table
+from tenor.cli.summaries import accounting, behaviour_table, metrics_table
+from tenor.errors import UsageError
 from tenor.prediction.settings import EvaluateSettings
 
 
-@command(example="tenor evaluate run data", settings=EvaluateSettings)
+@command(example="tenor evaluate run data --behaviour", settings=EvaluateSettings)
 def evaluate(
     console: Console,
     run: Annotated[Path, typer.Argument(help="Run folder made by `tenor train`.", metavar="RUN", show_default=False)],
-    data: Annotated[
-        str,
-        typer.Argument(help="Folder of prepared data, or a raw file with labels.", metavar="DATA", show_default=False),
-    ],
     settings: EvaluateSettings,
+    data: Annotated[
+        str | None,
+        typer.Argument(help="Folder of prepared data, or a raw file with labels.", metavar="DATA", show_default=False),
+    ] = None,
+    behaviour: Annotated[
+        bool,
+        typer.Option(
+            "--behaviour",
+            help="Also try written cases, such as negations, and store the result in the run folder. DATA may be "
+            "omitted then.",
+            metavar="",
+        ),
+    ] = False,
 ) -> None:
     """Measure a model on labelled reviews, beside the majority baseline, and account for every row."""
+    import tenor
+
+    if data is None and not behaviour:
+        raise UsageError("there is nothing to measure on", remedy="give DATA, --behaviour or both")
+    values: dict[str, Any] = {}
+    shown = []
+    if data is not None:
+        values = _measure(console, run, data, settings)
+        shown.append(_describe(values, f"{settings.split} split" if Path(data).is_dir() else Path(data).name))
+    if behaviour:
+        tried = tenor.check_behaviour(run, console.progress()).as_dict()
+        values |= tried
+        shown.append(behaviour_table(tried))
+    console.result(values, "\n\n".join(shown))
+
+
+def _measure(console: Console, run: Path, data: str, settings: EvaluateSettings) -> dict[str, Any]:
     import tenor
     from tenor.preparation.job.startup import announce
 
     if not Path(data).is_dir():
         announce(console.progress())
-    result = tenor.evaluate(run, data, settings, console.progress()).as_dict()
+    return tenor.evaluate(run, data, settings, console.progress()).as_dict()
+
+
+def _describe(result: dict[str, Any], measured_on: str) -> str:
     names = list(result["per_class"])
     rows = [[f"true {name}", *counts] for name, counts in zip(names, result["confusion"], strict=True)]
     confusion = table(["", *(f"predicted {name}" for name in names)], rows)
-    measured_on = f"{settings.split} split" if Path(data).is_dir() else Path(data).name
-    console.result(result, f"{metrics_table(result, measured_on)}\n\n{confusion}\n\n{accounting(result)}")
+    return f"{metrics_table(result, measured_on)}\n\n{confusion}\n\n{accounting(result)}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
+from tenor.reports.runs.behaviour import BehaviourData, read_behaviour
 from tenor.reports.runs.log import Log, read_log
 from tenor.reports.runs.profile import Profile, read_profile
 from tenor.reports.values import levels
@@ -31,6 +32,7 @@ class RunData:
     epochs: list[dict[str, Any]]
     notes: tuple[str, ...] = ()  # what could not be read
     profile: Profile | None = None
+    behaviour: BehaviourData | None = None
     folder: Path | None = None
 
     @property
@@ -83,6 +85,7 @@ def read_run(folder: Path, *, only_result: bool = False) -> RunData:
         epochs=log.epochs,
         notes=tuple(log.notes),
         profile=None if is_short else read_profile(folder),
+        behaviour=None if is_short else read_behaviour(folder),
         folder=folder,
     )
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from tenor.reports import page
 from tenor.reports.page import Section
+from tenor.reports.plots.behaviour import shares_by_kind
 from tenor.reports.plots.calibration import reliability_curve
 from tenor.reports.plots.confusion import confusion
 from tenor.reports.plots.curves import learning_curve
 from tenor.reports.plots.timeline import step_parts, timeline
 from tenor.reports.plots.workers import over_steps, waiting
 from tenor.reports.runs.data import RunData
+from tenor.reports.sections.behaviour import behaviour_cards
 from tenor.reports.values import counted, number
 from tenor.training.traits import TASKS
 
@@ -38,9 +40,11 @@ def run_section(run: RunData) -> Section:
         over_steps(run),
         waiting(run),
         step_parts(run.profile) if run.profile else None,
+        shares_by_kind(run.behaviour) if run.behaviour else None,
     ]
     cards = [_summary(run, split), *_per_class(run.metrics(split), split), *page.plots(drawings)]
     cards += [page.card("Where a step goes (milliseconds)", _parts(run), wide=True)] if run.profile else []
+    cards += behaviour_cards(run.behaviour) if run.behaviour else []
     cards += [page.card("Settings", page.pairs(run.config))] if run.config else []
     cards += [page.card("Environment", page.pairs(run.environment))] if run.environment else []
     head = [_origin(run), _verdict(run, split), page.faint(run.notes)]

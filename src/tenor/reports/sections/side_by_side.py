@@ -17,6 +17,7 @@ from tenor.reports.plots.money import Offer, accuracy_against_dollars
 from tenor.reports.plots.scaling import scaling
 from tenor.reports.runs.comparison import RunComparison, compare_runs, differing_settings
 from tenor.reports.runs.data import RunData
+from tenor.reports.sections.behaviour import behaviours_side_by_side
 from tenor.reports.sections.run import MEASURES, spoken, three
 from tenor.reports.settings import ReportSettings, RunsSettings
 from tenor.reports.values import counted, number
@@ -43,6 +44,7 @@ def side_by_side(runs: Sequence[RunData], settings: ReportSettings) -> Section:
     cards = [
         page.card("Figures", _figures(named, split), wide=True),
         page.card("Settings that differ", _settings(named), wide=True),
+        *behaviours_side_by_side({name: run.behaviour for name, run in named.items() if run.behaviour}),
         *_pairs(named),
         *page.plots(drawings),
     ]
