@@ -14,12 +14,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from tenor import __version__
+from tenor.errors import WorkerError
 from tenor.serving.batches import Batcher, BatchLimits, Overloaded
 from tenor.serving.limits import AsgiApp, BodyLimits, LimitBodies, Message, Receive, Scope, Send
 from tenor.serving.metrics import CountRequests, ServiceMetrics
-from tenor.serving.model import MOST_PIECES, Contribution
 from tenor.serving.page.assemble import page_with_policy
-from tenor.serving.reload import CurrentModel, watch
+from tenor.serving.process.remote import Contribution
+from tenor.serving.reload import AnyModel, CurrentModel, watch
 from tenor.serving.replies import BadRequest, error_body, to_json
 from tenor.serving.schemas import (
     ErrorAnswer,
@@ -35,7 +36,9 @@ from tenor.serving.token import RequireToken
 
 log = logging.getLogger("tenor.serving")
 EXPLAIN_SECONDS = 3.0  # how much work of explanations may wait
-_EXPLAIN_BATCH = 4
+_EXPLAIN_BATCH = 1  # predictions wait for no more than one explanation
+_MOST_PIECES = 256  # of a text that is explained
+_REFUSAL_SECONDS = 0.05  # a refusal waits, so that clients that try again at once do not keep the model from its work
 _JSON = "application/json"
 _SAFE_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
@@ -82,8 +85,11 @@ class Service:
                 scores = await self.scores.compute(texts)
                 explained = await self.explanations.compute(texts) if body.explain else None
         except Overloaded as error:
+            await asyncio.sleep(_REFUSAL_SECONDS)
             busy = f"the service is busy; try again in {error.retry_seconds} s"
             raise BadRequest(503, busy, {"retry-after": str(error.retry_seconds)}) from None
+        except WorkerError:
+            raise BadRequest(503, "the model is being started again; try again in 5 s", {"retry-after": "5"}) from None
         except TimeoutError:
             late = f"no answer within {self.settings.request_seconds:g} s; send fewer texts, or try again later"
             raise BadRequest(503, late, {"retry-after": "1"}) from None
@@ -95,15 +101,23 @@ class Service:
         return {"predictions": found, "model": scores[-1].version}
 
     def _score(self, texts: list[str]) -> list[Scored]:
-        model = self.current.model
-        return [Scored(row, model.labels, model.version) for row in model.predict_proba(texts).tolist()]
+        def score(model: AnyModel) -> list[Scored]:
+            return [Scored(row, model.labels, model.version) for row in model.predict_proba(texts)]
+
+        return self.current.use(score)
 
     def _explain(self, texts: list[str]) -> list[list[Contribution]]:
-        return self.current.model.explain(texts)
+        return self.current.use(lambda model: model.explain(texts))
+
+    async def close(self) -> None:
+        """Compute no more."""
+        await self.scores.close()
+        await self.explanations.close()
+        await asyncio.get_running_loop().run_in_executor(None, self.current.model.close)
 
 
 def _cost_to_explain(text: str) -> float:
-    return (len(text) + 64) * min(MOST_PIECES, 1 + len(text) / 5)
+    return (len(text) + 64) * min(_MOST_PIECES, 1 + len(text) / 5)
 
 
 def _prediction(score: Scored, with_all: bool) -> dict[str, Any]:
@@ -139,15 +153,13 @@ def _lifespan(service: Service) -> Callable[[FastAPI], contextlib.AbstractAsyncC
         service.scores.start()
         service.explanations.start()
         seconds = service.settings.reload_seconds
-        watcher = asyncio.create_task(watch(service.current, seconds, service.metrics)) if seconds else None
+        watcher = asyncio.create_task(watch(service.current, seconds, service.metrics))
         try:
             yield
         finally:
-            if watcher is not None:
-                watcher.cancel()
-                await asyncio.wait([watcher])
-            await service.scores.close()
-            await service.explanations.close()
+            watcher.cancel()
+            await asyncio.wait([watcher])
+            await service.close()
 
     return run
 
@@ -188,12 +200,14 @@ def _add_routes(api: FastAPI, service: Service) -> None:
         "/readyz",
         summary="Whether the service takes requests",
         response_model=StatusAnswer,
-        responses={503: {"model": StatusAnswer, "description": "The service is stopping."}},
+        responses={
+            503: {"model": StatusAnswer, "description": "The service is stopping, or its model is being started again."}
+        },
     )
     async def readyz() -> Response:
-        if service.is_ready:
+        if service.is_ready and service.current.model.is_alive:
             return Response(b'{"status":"ready"}', media_type=_JSON)
-        return Response(b'{"status":"stopping"}', 503, {"retry-after": "1"}, media_type=_JSON)
+        return Response(b'{"status":"not ready"}', 503, {"retry-after": "1"}, media_type=_JSON)
 
     @api.get(
         "/metrics",

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tenor.environment import usable_cores
 from tenor.errors import RunError
 from tenor.prediction.model import SentimentModel, load
 from tenor.prediction.threads import inference_threads
+from tenor.preparation.job.startup import announce
+from tenor.progress import Silent
+from tenor.serving.process.remote import FILES, Contribution
 from tenor.store.trusted import open_regular, sha256_of
 
-Contribution: TypeAlias = tuple[int, int, str, float]  # start, end, the words, their contribution
-FILES = ("config.json", "vocab.json", "model.safetensors")  # what the model is read from
 MOST_PIECES = 256  # a longer text is explained by groups of words, so that its cost is bounded
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[!?]+")
 _SMALLEST = 1e-7  # probabilities are kept this far from 0 and 1, so that log-odds are finite
@@ -74,13 +76,21 @@ def log_odds(chances: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
+class Notes(Silent):
+    """Prints messages to standard error."""
+
+    def warn(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
 def load_served(run: Path, threads: int) -> ServedModel:
     """Load a run folder, and predict once so that nothing has to be compiled or allocated by the first request.
 
     Raises:
         RunError: The folder cannot be used.
     """
-    inference_threads(threads, 1)
+    announce(Notes())
+    inference_threads(threads or max(1, usable_cores() // 2), 1)
     model = ServedModel(load(run), version_of(run))
     model.explain(["good", "not bad at all"])
     model.predict_proba(["good", "not bad at all " * 40] * 16)

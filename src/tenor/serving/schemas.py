@@ -83,7 +83,7 @@ def body_model(settings: ServeSettings) -> type[PredictBody]:
         Field(description="One text, or a list of texts."),
     ]
     # A rule between two fields, for readers of the description; `check_body` applies it.
-    few = [
+    few: list[Any] = [
         {"properties": {"explain": {"const": False}}},
         {"properties": {"texts": {"maxItems": settings.max_explained}}},
     ]

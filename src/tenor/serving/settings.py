@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from pathlib import Path
 
 from tenor.errors import UsageError
 from tenor.settings import Settings, setting, wrong_value
@@ -37,16 +36,18 @@ class ServeSettings(Settings):
 
     host: str = setting("127.0.0.1", "Address to listen on. Beyond loopback it needs a token.", group=NETWORK)
     port: int = setting(8000, "Port to listen on; 0 for any free port.", group=NETWORK)
-    token_file: Path | None = setting(
+    token_file: str | None = setting(
         None,
-        f"File with the bearer token that clients must send. Default: the variable {TOKEN_VARIABLE}, or no token.",
+        "File with the bearer token that clients must send. Default: the variable TENOR_TOKEN, or no token.",
         group=NETWORK,
     )
     without_token: bool = setting(False, "Listen beyond loopback without a token. Anyone can call it.", group=NETWORK)
 
     batch_size: int = setting(64, "Texts that the model computes at a time.", group=BATCHES)
     batch_wait_ms: float = setting(2.0, "Milliseconds that a request waits for others to share a batch.", group=BATCHES)
-    threads: int = setting(0, "Threads that compute; 0 for one per core.", group=BATCHES)
+    threads: int = setting(
+        0, "Threads that compute; 0 for half of the cores. The rest is for connections.", group=BATCHES
+    )
 
     max_wait_ms: float = setting(
         150.0, "Refuse requests (503) while the work that waits takes longer than this many milliseconds.", group=LIMITS

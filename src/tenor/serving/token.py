@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from pathlib import Path
 
 from tenor.errors import UsageError
 from tenor.serving.limits import AsgiApp, Receive, Scope, Send
@@ -25,9 +26,9 @@ def read_token(settings: ServeSettings, environ: Mapping[str, str]) -> str | Non
     """
     where, token = TOKEN_VARIABLE, environ.get(TOKEN_VARIABLE)
     if settings.token_file is not None:
-        where = str(settings.token_file)
+        where = settings.token_file
         try:  # secrets are often mounted as links, so links are followed
-            raw = read_bytes(settings.token_file.resolve(), _LONGEST, UsageError)
+            raw = read_bytes(Path(settings.token_file).resolve(), _LONGEST, UsageError)
         except OSError as error:
             remedy = "give --token-file a file that exists and can be read"
             raise UsageError(f"cannot read the token: {error.strerror}", where=where, remedy=remedy) from None

@@ -20,7 +20,7 @@ def serve(
     run: Annotated[
         Path,
         typer.Argument(
-            help="Run folder made by `tenor train`, or a link to one. A new model in it is loaded while the service runs.",
+            help="Run folder made by `tenor train`, or a link to one. If it changes, the new model is loaded.",
             metavar="RUN",
             show_default=False,
         ),
@@ -32,8 +32,6 @@ def serve(
     With --json, one JSON object with the address is printed once requests are accepted. SIGTERM stops the service after
     it has answered what it has accepted.
     """
-    from tenor.preparation.job.startup import announce
-
     try:
         from tenor.serving.server import serve as run_service
     except ModuleNotFoundError as error:
@@ -41,5 +39,4 @@ def serve(
             raise
         raise MissingExtra("tenor serve", "serve") from None
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    announce(console.progress())
     run_service(run, settings, lambda address: console.result({"address": address}, f"{address} (Ctrl+C to stop)"))
