@@ -117,6 +117,7 @@ ROOMS = {
         "journal",
         "measuring",
         "http_load",
+        "services",
         "models",
         "scaling_tables",
         "scaling_figures",

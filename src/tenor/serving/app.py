@@ -35,9 +35,8 @@ from tenor.serving.settings import ServeSettings
 from tenor.serving.token import RequireToken
 
 log = logging.getLogger("tenor.serving")
-EXPLAIN_SECONDS = 3.0  # how much work of explanations may wait
+EXPLAIN_SECONDS = 3.0  # how long an explanation may take, also for those that wait
 _EXPLAIN_BATCH = 1  # predictions wait for no more than one explanation
-_MOST_PIECES = 256  # of a text that is explained
 _REFUSAL_SECONDS = 0.05  # a refusal waits, so that clients that try again at once do not keep the model from its work
 _JSON = "application/json"
 _SAFE_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
@@ -64,7 +63,7 @@ class Service:
         self.metrics = ServiceMetrics(lambda: self.scores.num_waiting)
         self.scores: Batcher[Scored] = Batcher(self._score, limits, on_batch=self.metrics.on_batch)
         slow = BatchLimits(_EXPLAIN_BATCH, 0.0, EXPLAIN_SECONDS, settings.queue_size)
-        self.explanations: Batcher[list[Contribution]] = Batcher(self._explain, slow, cost=_cost_to_explain)
+        self.explanations: Batcher[list[Contribution]] = Batcher(self._explain, slow)
         self.metrics.on_model(current.model.version)
         self.metrics.ready.set(1)
 
@@ -84,10 +83,9 @@ class Service:
             async with asyncio.timeout(self.settings.request_seconds):
                 scores = await self.scores.compute(texts)
                 explained = await self.explanations.compute(texts) if body.explain else None
-        except Overloaded as error:
+        except Overloaded:
             await asyncio.sleep(_REFUSAL_SECONDS)
-            busy = f"the service is busy; try again in {error.retry_seconds} s"
-            raise BadRequest(503, busy, {"retry-after": str(error.retry_seconds)}) from None
+            raise BadRequest(503, "the service is busy; try again in 1 s", {"retry-after": "1"}) from None
         except WorkerError:
             raise BadRequest(503, "the model is being started again; try again in 5 s", {"retry-after": "5"}) from None
         except TimeoutError:
@@ -114,10 +112,6 @@ class Service:
         await self.scores.close()
         await self.explanations.close()
         await asyncio.get_running_loop().run_in_executor(None, self.current.model.close)
-
-
-def _cost_to_explain(text: str) -> float:
-    return (len(text) + 64) * min(_MOST_PIECES, 1 + len(text) / 5)
 
 
 def _prediction(score: Scored, with_all: bool) -> dict[str, Any]:

@@ -15,20 +15,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 R = TypeVar("R")
-_TEXT_COST = 64  # what a text costs in addition to its characters
-_MEMORY = 0.9  # weight of the batches before, in the measured speed
+_SHRINK = 0.8  # of the window, after a text has waited too long
+_NARROW = 0.7  # of the longest wait: below it the window grows
 
 
 class Overloaded(Exception):
-    """The queue is full.
-
-    Attributes:
-        retry_seconds: Whole seconds after which another attempt makes sense.
-    """
-
-    def __init__(self, retry_seconds: int) -> None:
-        super().__init__(f"busy for {retry_seconds} s")
-        self.retry_seconds = retry_seconds
+    """Too much work is waiting; another attempt makes sense after a second."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class BatchLimits:
     Attributes:
         batch_size: Texts per batch.
         batch_seconds: How long the first request of a batch waits for others.
-        wait_seconds: Requests are refused while the accepted work takes longer than this.
+        wait_seconds: How long a text may take from its arrival to its result; requests are refused to keep to it.
         queue_size: Texts that may wait.
     """
 
@@ -53,8 +45,38 @@ class _Entry(Generic[R]):
     """Some texts of one request that are computed together."""
 
     texts: list[str]
-    cost: float
     future: asyncio.Future[Sequence[R]]
+    arrived: float  # the time of the event loop
+
+
+class Window:
+    """How many texts may be on their way: as many as have lately been computed within the longest wait.
+
+    The window grows by a little while all of it is used and texts are fast, and shrinks by a share when a text was
+    late, as TCP does (Chiu and Jain 1989). So it follows the speed of the model, the length of the texts and what else
+    the machine does, without an estimate of any of them.
+    """
+
+    def __init__(self, limits: BatchLimits) -> None:
+        self._limits = limits
+        self._least = max(1.0, limits.batch_size / 4)
+        self._shrunk_at = -math.inf
+        self.size = 2.0 * limits.batch_size
+
+    def on_batch(self, num_outstanding: int, waited: float, now: float) -> None:
+        """Adapt to a batch that is done.
+
+        Args:
+            num_outstanding: Texts that were on their way when the batch began.
+            waited: Seconds from the arrival of its oldest text to the result.
+            now: The time in seconds.
+        """
+        target = self._limits.wait_seconds
+        if waited > target:
+            if now - self._shrunk_at > target:  # texts that are late for the same reason count once
+                self.size, self._shrunk_at = max(self._least, self.size * _SHRINK), now
+        elif waited < _NARROW * target and num_outstanding >= 0.8 * self.size:
+            self.size = min(float(self._limits.queue_size), self.size + self._limits.batch_size / 8)
 
 
 class Batcher(Generic[R]):
@@ -63,7 +85,6 @@ class Batcher(Generic[R]):
     Args:
         work: Computes a list of texts, in the thread: one result per text.
         limits: Sizes of batches and of the queue.
-        cost: How expensive a text is, in any unit; the speed is measured in this unit.
         on_batch: Is told the size of each batch and its seconds, on the event loop.
     """
 
@@ -71,14 +92,13 @@ class Batcher(Generic[R]):
         self,
         work: Callable[[list[str]], Sequence[R]],
         limits: BatchLimits,
-        cost: Callable[[str], float] = lambda text: len(text) + _TEXT_COST,
         on_batch: Callable[[int, float], None] = lambda size, seconds: None,
     ) -> None:
-        self._work, self._limits, self._cost, self._on_batch = work, limits, cost, on_batch
+        self._work, self._limits, self._on_batch = work, limits, on_batch
         self._waiting: deque[_Entry[R]] = deque()
         self._arrived = asyncio.Event()
-        self._outstanding = 0.0  # cost of everything that waits or is being computed
-        self._computed, self._seconds = 0.0, 0.0  # cost of recent batches, and how long they took
+        self._window = Window(limits)
+        self._num_running = 0  # texts that are being computed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tenor-serve")
         self._runner: asyncio.Task[None] | None = None
         self.num_waiting = 0  # texts
@@ -112,28 +132,17 @@ class Batcher(Generic[R]):
                 entry.future.cancel()  # of a request that was given up: the entries are skipped
         return [result for some in found for result in some]
 
-    @property
-    def _speed(self) -> float:
-        """Cost per second; 0 until a batch was measured."""
-        return self._computed / self._seconds if self._seconds else 0.0
-
-    def seconds_of_waiting_work(self) -> float:
-        """How long the accepted work will take; 0 if nothing has been measured yet."""
-        return self._outstanding / self._speed if self._speed else 0.0
-
     def _refuse_if_full(self, num_texts: int) -> None:
         """Refuse by what waits already, so that a large request is accepted by a service that is not busy."""
-        seconds = self.seconds_of_waiting_work()
-        is_long = seconds > self._limits.wait_seconds
-        if self._waiting and (is_long or self.num_waiting + num_texts > self._limits.queue_size):
-            raise Overloaded(max(1, math.ceil(seconds)))
+        is_late = self.num_waiting + self._num_running >= self._window.size
+        if self._waiting and (is_late or self.num_waiting + num_texts > self._limits.queue_size):
+            raise Overloaded
 
     def _add(self, texts: list[str]) -> _Entry[R]:
-        cost = math.fsum(map(self._cost, texts))
-        entry: _Entry[R] = _Entry(texts, cost, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        entry: _Entry[R] = _Entry(texts, loop.create_future(), loop.time())
         self._waiting.append(entry)
         self.num_waiting += len(texts)
-        self._outstanding += cost
         self._arrived.set()
         return entry
 
@@ -147,41 +156,36 @@ class Batcher(Generic[R]):
                 self._arrived.clear()
             if wanted := [entry for entry in batch if not entry.future.done()]:
                 await self._compute_batch(wanted)
-            self._outstanding = max(0.0, self._outstanding - math.fsum(entry.cost for entry in batch))
 
     def _take(self) -> list[_Entry[R]]:
-        """The entries that have waited longest: at most a batch, and at most half of the longest wait as work."""
+        """The entries that have waited longest, as many as fit into a batch."""
         batch = [self._waiting.popleft()]
         room = self._limits.batch_size - len(batch[0].texts)
-        budget = (self._speed * self._limits.wait_seconds / 2 or math.inf) - batch[0].cost
-        while self._waiting and len(self._waiting[0].texts) <= room and self._waiting[0].cost <= budget:
-            entry = self._waiting.popleft()
-            room -= len(entry.texts)
-            budget -= entry.cost
-            batch.append(entry)
+        while self._waiting and len(self._waiting[0].texts) <= room:
+            batch.append(self._waiting.popleft())
+            room -= len(batch[-1].texts)
         self.num_waiting -= sum(len(entry.texts) for entry in batch)
         return batch
 
     async def _compute_batch(self, batch: list[_Entry[R]]) -> None:
         texts = [text for entry in batch for text in entry.texts]
-        began = time.perf_counter()
+        loop, began = asyncio.get_running_loop(), time.perf_counter()
+        self._num_running = len(texts)
+        num_outstanding = self.num_waiting + len(texts)
         try:
-            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._work, texts)
+            results = await loop.run_in_executor(self._thread, self._work, texts)
         except Exception as error:
             for entry in batch:
                 if not entry.future.done():
                     entry.future.set_exception(error)
             return
-        seconds = time.perf_counter() - began
-        self._measure(math.fsum(entry.cost for entry in batch), seconds)
-        self._on_batch(len(texts), seconds)
+        finally:
+            self._num_running = 0
+        self._window.on_batch(num_outstanding, loop.time() - batch[0].arrived, loop.time())
+        self._on_batch(len(texts), time.perf_counter() - began)
         start = 0
         for entry in batch:
             end = start + len(entry.texts)
             if not entry.future.done():
                 entry.future.set_result(results[start:end])
             start = end
-
-    def _measure(self, cost: float, seconds: float) -> None:
-        self._computed = _MEMORY * self._computed + cost
-        self._seconds = _MEMORY * self._seconds + max(seconds, 1e-9)

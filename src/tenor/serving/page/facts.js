@@ -75,7 +75,7 @@
       ["expected calibration error", number(metrics.calibration_error)], ["rows", number(metrics.rows)]]),
       make("h2", {}, "Reliability"));
     if (!metrics.reliability.length) return place.append(make("p", {}, "Not measured: this run has no reliability curve."));
-    place.append(make("p", {className: "faint"}, `How often ${what} is right, by the probability of ${what}. A calibrated model follows the dashed line.`),
+    place.append(make("p", {className: "faint"}, `${labels.length === 2 ? "The share of rows that really are " + labels[1] : "The share of rows whose predicted class is right"}, by the probability that the model gives. A calibrated model follows the dashed line.`),
       curve(metrics.reliability, `Share that came true by probability of ${what}`));
   };
 

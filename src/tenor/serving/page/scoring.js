@@ -79,9 +79,9 @@
   const bars = (labels, counts) => {
     const total = scored.length, height = 34 * labels.length;
     const words = labels.map((label, place) => `${label}: ${counts[place]} (${percent(counts[place] / total)})`);
-    const svg = draw("svg", {viewBox: `0 0 600 ${height}`, role: "img", "aria-label": words.join(", "), "data-counts": counts});
+    const svg = draw("svg", {viewBox: `0 0 360 ${height}`, role: "img", "aria-label": words.join(", "), "data-counts": counts});
     labels.forEach((label, place) => svg.append(
-      draw("rect", {x: 0, y: place * 34 + 20, height: 10, width: Math.max(1, 600 * counts[place] / total),
+      draw("rect", {x: 0, y: place * 34 + 20, height: 10, width: Math.max(1, 360 * counts[place] / total),
         class: "bar-" + colourOf(label, labels)}),
       draw("text", {x: 0, y: place * 34 + 14}, words[place])));
     return svg;
@@ -95,12 +95,12 @@
       bins[Math.min(19, Math.floor(value * 20))]++;
     }
     const most = Math.max(...bins);
-    const words = `Number of rows by the probability of ${two ? labels[1] : "the predicted class"}`;
-    const svg = draw("svg", {viewBox: "0 0 600 170", role: "img", "aria-label": words});
-    bins.forEach((count, place) => svg.append(draw("rect", {x: place * 30 + 2, width: 26, y: 130 - 120 * count / most,
+    const words = `Rows by the probability of ${two ? labels[1] : "the predicted class"}`;
+    const svg = draw("svg", {viewBox: "0 0 360 170", role: "img", "aria-label": words});
+    bins.forEach((count, place) => svg.append(draw("rect", {x: place * 18 + 1, width: 16, y: 130 - 120 * count / most,
       height: 120 * count / most, class: two ? (place < 10 ? "bar-bad" : "bar-good") : "bar-other"})));
-    svg.append(draw("line", {x1: 0, x2: 600, y1: 130, y2: 130, class: "axis"}), draw("text", {x: 0, y: 146}, "0"),
-      draw("text", {x: 600, y: 146, "text-anchor": "end"}, "1"), draw("text", {x: 300, y: 164, "text-anchor": "middle"}, words));
+    svg.append(draw("line", {x1: 0, x2: 360, y1: 130, y2: 130, class: "axis"}), draw("text", {x: 0, y: 146}, "0"),
+      draw("text", {x: 360, y: 146, "text-anchor": "end"}, "1"), draw("text", {x: 180, y: 164, "text-anchor": "middle"}, words));
     return svg;
   };
 
