@@ -38,7 +38,6 @@ class RunningService:
         """The memory of the process and its children; 0 where the system does not tell."""
         return sum(_resident(process) for process in family(self.process))
 
-
     def cpu_seconds(self) -> float:
         """The processor time of the process and its children; 0 where the system does not tell."""
         return sum(map(_processor_seconds, family(self.process)))

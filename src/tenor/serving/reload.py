@@ -59,8 +59,11 @@ class CurrentModel:
                 if model is self.model:
                     raise
 
-    async def replace(self, fingerprint: Fingerprint) -> None:
+    async def replace(self, fingerprint: Fingerprint) -> AnyModel:
         """Load the run folder again, and use it from the next batch on.
+
+        Returns:
+            The model that was in use, to be closed.
 
         Raises:
             TenorError, OSError: The folder cannot be used. The model in use stays.
@@ -68,7 +71,7 @@ class CurrentModel:
         loop, old = asyncio.get_running_loop(), self.model
         self.fingerprint = fingerprint  # a folder that cannot be used is not tried again until it changes
         self.model, self.facts = await loop.run_in_executor(None, self._load)
-        await loop.run_in_executor(None, old.close)
+        return old
 
     def _load(self) -> tuple[AnyModel, RunFacts]:
         folder = self.run.resolve()  # one folder for all files, also if a link is changed meanwhile
@@ -105,7 +108,7 @@ async def watch(current: CurrentModel, seconds: float, metrics: ServiceMetrics) 
 
 async def _replace(current: CurrentModel, fingerprint: Fingerprint, metrics: ServiceMetrics) -> None:
     try:
-        await current.replace(fingerprint)
+        old = await current.replace(fingerprint)
     except (TenorError, OSError) as error:
         metrics.reloads.labels("failed").inc()
         log.error("tenor: the new model is not used, the old one stays: %s", " ".join(str(error).split()))
@@ -113,3 +116,4 @@ async def _replace(current: CurrentModel, fingerprint: Fingerprint, metrics: Ser
         metrics.reloads.labels("done").inc()
         metrics.on_model(current.model.version)
         log.warning("%s: model %s is in use now", current.run, current.model.version)
+        await asyncio.get_running_loop().run_in_executor(None, old.close)
