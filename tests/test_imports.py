@@ -95,6 +95,7 @@ ROOMS = {
         "app",
         "connections",
         "server",
+        "checkup",
     ),
     "reports": (
         "values",

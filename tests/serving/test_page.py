@@ -1,4 +1,4 @@
-"""The page in a real browser: typing, explanations, a CSV file, its download, tabs, dark mode, phone width, the token."""
+"""The page in a real browser: typing, explanations, a CSV file, a download, tabs, dark mode, phone width, the token."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def page(browser: Any, client: Client) -> Iterator[Page]:
 
 def reviews(page: Page, count: int) -> list[tuple[str, str, str]]:
     """Label, probability and words of each review that is shown."""
-    page.page.wait_for_function(f"document.querySelectorAll('.review').length === {count}")
+    page.page.wait_for_selector(f".review >> nth={count - 1}")
     found = page.page.query_selector_all(".review")
     return [tuple(one.query_selector(part).inner_text() for part in ("strong", "span", ".words")) for one in found]  # type: ignore[misc]
 
@@ -69,7 +69,7 @@ def test_reviews_are_predicted_and_tinted_while_typing(page: Page) -> None:
     ]
     assert marks[0].get_attribute("title").endswith(f"supports {expected('a fine 💡 film')[0]}: 0.50")
     page.page.fill("#texts", "")
-    page.page.wait_for_function("document.querySelectorAll('.review').length === 0")
+    page.page.wait_for_selector(".review", state="detached")
 
 
 def test_a_csv_file_is_scored_drawn_and_downloaded(page: Page, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_csv_file_is_scored_drawn_and_downloaded(page: Page, tmp_path: Path) -
 
 def test_a_large_file_is_sent_in_chunks_and_waits_while_the_service_is_busy(page: Page, client: Client) -> None:
     rows = "text\n" + "".join(f"review number {n}\n" for n in range(1000))
-    page.page.route("**/predict", lambda route: once_busy(route), times=1)
+    page.page.route("**/predict", once_busy, times=1)
     page.page.click("#tab-csv")
     drop = "(text) => { const data = new DataTransfer(); data.items.add(new File([text], 'dropped.csv'));"
     drop += (
