@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 import torch
 from helpers.models import change_weights, write_model
-from helpers.service import Client, serve_command, served, until
+from helpers.service import Client, FakeModel, serve_command, served, until
 
 import tenor
+from tenor.errors import WorkerError
 from tenor.serving.process.remote import RemoteModel
+from tenor.serving.reload import CurrentModel
 from tenor.serving.server import bind
 from tenor.serving.settings import ServeSettings
 
@@ -109,6 +111,25 @@ def test_a_link_that_leads_to_another_run_loads_it_without_a_failed_request(tmp_
         assert 'tenor_reloads_total{result="done"} 1.0' in client.get("/metrics").body.decode()
     assert set(callers.statuses) == {200}
     assert [model.is_alive for model in client.models] == [False, False]  # both were closed
+
+
+def test_a_batch_that_meets_a_replaced_model_uses_the_new_one(tmp_path: Path) -> None:
+    current = CurrentModel(tmp_path, 1, FakeModel)
+    old, new = current.model, FakeModel(tmp_path, 1)
+
+    def work(model: Any) -> str:
+        if model is old:
+            current.model = new  # it is replaced and closed before the batch reaches it
+            raise WorkerError("closed")
+        return "new"
+
+    assert current.use(work) == "new"
+    with pytest.raises(WorkerError):
+        current.use(fail)
+
+
+def fail(model: Any) -> None:
+    raise WorkerError("ended")
 
 
 def test_a_model_whose_process_has_ended_is_started_again(folder: Path) -> None:

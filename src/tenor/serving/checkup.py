@@ -23,10 +23,11 @@ _SECONDS = 20.0
 class _StandIn:
     """A model that needs no run folder."""
 
-    labels, version, is_alive = ("negative", "positive"), "stand-in", True
+    is_alive = True
 
     def __init__(self, run: Path, threads: int) -> None:
-        pass
+        self.labels: tuple[str, ...] = ("negative", "positive")
+        self.version = "stand-in"
 
     def predict_proba(self, texts: list[str]) -> list[list[float]]:
         return [[0.25, 0.75] for _ in texts]
