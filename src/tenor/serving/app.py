@@ -37,7 +37,7 @@ from tenor.serving.token import RequireToken
 log = logging.getLogger("tenor.serving")
 EXPLAIN_SECONDS = 3.0  # how long an explanation may take, also for those that wait
 _EXPLAIN_BATCH = 1  # predictions wait for no more than one explanation
-_REFUSAL_SECONDS = 0.05  # a refusal waits, so that clients that try again at once do not keep the model from its work
+_REFUSAL_SECONDS = 0.02  # a refusal waits, so that clients that try again at once do not keep the model from its work
 _JSON = "application/json"
 _SAFE_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 

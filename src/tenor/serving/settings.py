@@ -50,7 +50,7 @@ class ServeSettings(Settings):
     )
 
     max_wait_ms: float = setting(
-        150.0, "Milliseconds that a request may wait. Requests are refused (503) to keep to it.", group=LIMITS
+        200.0, "Milliseconds that a request may wait. Requests are refused (503) to keep to it.", group=LIMITS
     )
     queue_size: int = setting(2048, "Refuse requests (503) while this many texts wait.", group=LIMITS)
     max_body_kb: int = setting(1024, "Maximum size of a request in kilobytes, also after decompression.", group=LIMITS)
