@@ -10,7 +10,7 @@ from tenor.serving.replies import BadRequest
 from tenor.serving.settings import ServeSettings
 
 
-class Piece(BaseModel):
+class ExplainedWords(BaseModel):
     """Some words of a text."""
 
     start: int = Field(description="Where the words begin in the text, in characters (Unicode code points).")
@@ -27,7 +27,7 @@ class LabelledText(BaseModel):
     label: str = Field(description="The most likely class.")
     probability: float = Field(ge=0, le=1, description="The probability of that class.")
     probabilities: dict[str, float] | None = Field(None, description="The probability of each class, if asked for.")
-    explanation: list[Piece] | None = Field(None, description="What each word contributes, if asked for.")
+    explanation: list[ExplainedWords] | None = Field(None, description="What each word contributes, if asked for.")
 
 
 class PredictAnswer(BaseModel):

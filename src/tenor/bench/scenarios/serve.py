@@ -18,7 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from tenor.bench.http_load import Answers, LoadPlan, answers_from, percentile
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
+from tenor.bench.results import Result
 from tenor.bench.services import RunningService, running_service, slow_clients
 from tenor.bench.settings import BenchSettings
 from tenor.corpus.synthetic.generate import generate
