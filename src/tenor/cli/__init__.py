@@ -22,6 +22,7 @@ COMMANDS = (
     "runs",
     "evaluate",
     "predict",
+    "serve",
     "export",
     "bench",
     "plan",

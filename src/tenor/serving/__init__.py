@@ -1,0 +1,1 @@
+"""`tenor serve`: the HTTP service around a run folder, and its page."""

@@ -1,0 +1,129 @@
+// A CSV file: choose the column, score it in chunks, draw the result and offer it as a file.
+{
+  const MOST_BYTES = 200e6, CHUNK_CHARACTERS = 100000;
+  let table = [], name = "", running = null, scored = [];
+
+  const read = async file => {
+    report("");
+    $("csv-result").hidden = true;
+    if (file.size > MOST_BYTES) return report("The file has more than 200 MB. Use `tenor predict` for it.");
+    table = parseCsv(decode(new Uint8Array(await file.arrayBuffer())));
+    name = file.name;
+    if (table.length < 2) {
+      $("csv-choice").hidden = true;
+      return report(`${name} has no rows. It needs a line with column names and at least one row.`);
+    }
+    $("csv-name").textContent = `${name}: ${(table.length - 1).toLocaleString("en")} rows`;
+    $("column").replaceChildren(...table[0].map((title, place) => make("option", {value: place}, title || `column ${place + 1}`)));
+    $("column").value = guessColumn(table);
+    $("csv-choice").hidden = false;
+    $("csv-note").textContent = "";
+  };
+
+  // Chunks that stay below the limits of the service.
+  function* chunks(texts, limits) {
+    let chunk = [], characters = 0;
+    for (const text of texts) {
+      const cut = text.length > limits.max_text_length ? [...text].slice(0, limits.max_text_length).join("") : text;
+      if (chunk.length && (chunk.length >= limits.max_texts || characters + cut.length > CHUNK_CHARACTERS)) {
+        yield chunk;
+        chunk = [];
+        characters = 0;
+      }
+      chunk.push(cut);
+      characters += cut.length;
+    }
+    if (chunk.length) yield chunk;
+  }
+
+  const score = async () => {
+    const {labels, limits} = await model;
+    const place = Number($("column").value), texts = table.slice(1).map(row => row[place] || "");
+    running = new AbortController();
+    scored = [];
+    $("stop").hidden = $("progress").hidden = false;
+    $("score").disabled = true;
+    const began = performance.now();
+    try {
+      for (const chunk of chunks(texts, limits)) {
+        const answer = await call("predict", {texts: chunk, probabilities: true}, running.signal);
+        scored.push(...answer.predictions);
+        $("progress").value = scored.length / texts.length;
+        const rate = scored.length / (performance.now() - began) * 1000, left = (texts.length - scored.length) / rate;
+        $("csv-note").textContent = `${scored.length.toLocaleString("en")} of ${texts.length.toLocaleString("en")} rows, `
+          + `${Math.round(rate).toLocaleString("en")} rows/s, ${Math.ceil(left)} s left`;
+      }
+      $("csv-note").textContent = `All ${scored.length.toLocaleString("en")} rows are scored.`;
+    } catch (error) {
+      const how = error.name === "AbortError" ? "Stopped" : "Failed: " + error.message;
+      $("csv-note").textContent = `${how} after ${scored.length.toLocaleString("en")} rows.`;
+    }
+    $("stop").hidden = $("progress").hidden = true;
+    $("score").disabled = false;
+    if (scored.length) show(labels);
+  };
+
+  const show = labels => {
+    const counts = labels.map(label => scored.filter(prediction => prediction.label === label).length);
+    $("chart").replaceChildren(make("h2", {}, "Predicted classes"), bars(labels, counts), make("h2", {}, "Probabilities"),
+      histogram(labels));
+    const head = [...table[0], "label", "probability"];
+    const rows = table.slice(1, 21).slice(0, scored.length).map((row, place) => [...row, ...columns(scored[place])]);
+    $("preview").replaceChildren(make("thead", {}, make("tr", {}, ...head.map(title => make("th", {scope: "col"}, title)))),
+      make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(cell => make("td", {}, cell.slice(0, 200)))))));
+    $("csv-result").hidden = false;
+  };
+
+  const columns = prediction => [prediction.label, prediction.probability.toFixed(4)];
+
+  const bars = (labels, counts) => {
+    const total = scored.length, height = 34 * labels.length;
+    const words = labels.map((label, place) => `${label}: ${counts[place]} (${percent(counts[place] / total)})`);
+    const svg = draw("svg", {viewBox: `0 0 360 ${height}`, role: "img", "aria-label": words.join(", "), "data-counts": counts});
+    labels.forEach((label, place) => svg.append(
+      draw("rect", {x: 0, y: place * 34 + 20, height: 10, width: Math.max(1, 360 * counts[place] / total),
+        class: "bar-" + colourOf(label, labels)}),
+      draw("text", {x: 0, y: place * 34 + 14}, words[place])));
+    return svg;
+  };
+
+  // How many rows have which probability: of the second of two classes, else of the predicted class.
+  const histogram = labels => {
+    const bins = Array(20).fill(0), two = labels.length === 2;
+    for (const {probability, probabilities} of scored) {
+      const value = two ? probabilities[labels[1]] : probability;
+      bins[Math.min(19, Math.floor(value * 20))]++;
+    }
+    const most = Math.max(...bins);
+    const words = `Rows by the probability of ${two ? labels[1] : "the predicted class"}`;
+    const svg = draw("svg", {viewBox: "0 0 360 170", role: "img", "aria-label": words});
+    bins.forEach((count, place) => svg.append(draw("rect", {x: place * 18 + 1, width: 16, y: 130 - 120 * count / most,
+      height: 120 * count / most, class: two ? (place < 10 ? "bar-bad" : "bar-good") : "bar-other"})));
+    svg.append(draw("line", {x1: 0, x2: 360, y1: 130, y2: 130, class: "axis"}), draw("text", {x: 0, y: 146}, "0"),
+      draw("text", {x: 360, y: 146, "text-anchor": "end"}, "1"), draw("text", {x: 180, y: 164, "text-anchor": "middle"}, words));
+    return svg;
+  };
+
+  const download = () => {
+    const rows = table.slice(1, scored.length + 1).map((row, place) =>
+      [...table[0].map((_, column) => row[column] || ""), ...columns(scored[place])]);
+    const text = writeCsv([[...table[0], "label", "probability"], ...rows]);
+    const link = make("a", {download: name.replace(/\.\w+$/, "") + "-scored.csv",
+      href: URL.createObjectURL(new Blob(["\ufeff" + text], {type: "text/csv"}))});
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
+  $("file").onchange = () => $("file").files[0] && read($("file").files[0]);
+  $("score").onclick = score;
+  $("stop").onclick = () => running?.abort();
+  $("download").onclick = download;
+  const drop = $("drop");
+  drop.ondragover = event => { event.preventDefault(); drop.classList.add("over"); };
+  drop.ondragleave = () => drop.classList.remove("over");
+  drop.ondrop = event => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    if (event.dataTransfer.files[0]) read(event.dataTransfer.files[0]);
+  };
+}

@@ -1,0 +1,1 @@
+"""The process that computes, as the service sees it."""

@@ -1,0 +1,181 @@
+"""`tenor.serving.server.serve`: binds, loads the model, serves until a signal, and drains.
+
+A stop goes in this order, so that no accepted request is lost:
+
+1. /readyz answers 503; connections and requests are still accepted for a quarter of the drain time.
+2. The listener closes, and connections that the system had accepted already are taken over.
+3. Every answer closes its connection. Connections without a request are closed after a short silence.
+4. The model thread ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from tenor.errors import Stopped, UsageError
+from tenor.serving.app import Service, build_app
+from tenor.serving.connections import ConnectionLimits, GuardedConnection, guarded_by
+from tenor.serving.reload import CurrentModel
+from tenor.serving.settings import ServeSettings
+from tenor.serving.token import read_token
+
+log = logging.getLogger("tenor.serving")
+BACKLOG = 2048
+_ACCEPTING_SHARE = 0.25  # of the drain time
+_SILENCE = 0.5  # seconds after which a connection without a request is closed while draining
+
+
+def serve(run: Path, settings: ServeSettings, on_ready: Callable[[str], None] = lambda address: None) -> None:
+    """Serve a run folder until SIGTERM or SIGINT.
+
+    Args:
+        run: A folder made by `tenor train`, or a link to one.
+        settings: Where to listen, and what to accept.
+        on_ready: Called with the address once requests are accepted.
+
+    Raises:
+        UsageError: The address cannot be used, or it needs a token.
+        RunError: The run folder cannot be used.
+        Stopped: A signal has stopped the service, after all accepted requests were answered.
+    """
+    token = read_token(settings, os.environ)
+    with bind(settings) as listener:
+        service = Service(CurrentModel(run, settings.threads), settings)
+        server = DrainingServer(service, token, listener, on_ready)
+        server.run([listener])
+    if server.stopped_by:
+        raise Stopped(server.stopped_by, "all accepted requests were answered")
+
+
+def bind(settings: ServeSettings) -> socket.socket:
+    """A socket with the address of the settings; it does not listen yet.
+
+    Raises:
+        UsageError: The address is not available.
+    """
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise UsageError(f"--host {settings.host} is not an address: {error}", remedy="give an IP address") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        where = f"--host {settings.host} --port {settings.port}"
+        raise UsageError(
+            f"cannot listen on {where}: {error.strerror}", remedy="choose another port or address"
+        ) from None
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server with limits on connections, and a stop that answers everything it has accepted."""
+
+    def __init__(
+        self, service: Service, token: str | None, listener: socket.socket, on_ready: Callable[[str], None]
+    ) -> None:
+        settings = service.settings
+        self._service, self._on_ready, self._listener = service, on_ready, listener
+        self._limits = ConnectionLimits(settings.header_seconds, settings.max_connections)
+        self._connection_class = guarded_by(self._limits)
+        self.stopped_by = 0  # the signal
+        super().__init__(
+            uvicorn.Config(
+                build_app(service, token),
+                http=self._connection_class,
+                ws="none",
+                lifespan="on",
+                log_config=None,
+                access_log=False,  # no request, and so no token, is ever logged
+                server_header=False,
+                proxy_headers=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=settings.idle_seconds,  # type: ignore[arg-type]  # any number of seconds
+                timeout_graceful_shutdown=max(1, round(settings.drain_seconds * (1 - _ACCEPTING_SHARE))),
+            )
+        )
+        raise_file_limit(settings.max_connections)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_ready(address_of(self._listener))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop at the first signal; leave at once at the second."""
+        if self.stopped_by:
+            self.should_exit = self.force_exit = True
+            return
+        self.stopped_by = sig
+        self._service.stop_being_ready()
+        seconds = self._service.settings.drain_seconds * _ACCEPTING_SHARE if sig == signal.SIGTERM else 0.0
+        asyncio.get_running_loop().call_soon_threadsafe(self._stop_later, seconds)
+
+    def _stop_later(self, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, setattr, self, "should_exit", True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.stop_being_ready()
+        self._service.is_closing = True
+        with self._listener.dup() as backlog:  # keeps the queue of the system alive for a moment
+            for server in self.servers:
+                server.close()
+            await self._take_over(backlog)
+        await self._until_silent(self._service.settings.drain_seconds * (1 - _ACCEPTING_SHARE) - 1)
+        await super().shutdown(sockets)
+
+    async def _take_over(self, backlog: socket.socket) -> None:
+        """Accept the connections that the system has accepted already."""
+        backlog.setblocking(False)
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):  # BlockingIOError: there are no more
+            while True:
+                accepted, _ = backlog.accept()
+                accepted.setblocking(False)
+                await loop.connect_accepted_socket(self._new_connection, accepted)
+
+    def _new_connection(self) -> GuardedConnection:
+        return self._connection_class(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    async def _until_silent(self, seconds: float) -> None:
+        """Wait until no connection has a request or has been active a moment ago."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + max(0.0, seconds)
+        while loop.time() < end and not self.force_exit and any(map(self._is_active, self.server_state.connections)):
+            await asyncio.sleep(0.02)
+
+    def _is_active(self, connection: object) -> bool:
+        if not isinstance(connection, GuardedConnection):
+            return False
+        has_request = connection.cycle is not None and not connection.cycle.response_complete
+        return has_request or asyncio.get_running_loop().time() - connection.last_active < _SILENCE
+
+
+def raise_file_limit(connections: int) -> None:
+    """Ask the system for a file descriptor per connection; it grants what it allows."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + 256
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
