@@ -1,0 +1,178 @@
+"""Which phrases drive one side, which ones say the same, and which become more frequent. Pure functions of counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tenor.insights.phrases.counting import BITS, BucketCounts, ExactCounts
+from tenor.insights.phrases.words import stems_of
+
+NEGATIVE, POSITIVE = "negative", "positive"
+FEWEST_ROWS = 5  # that a phrase must be in
+BEST = 20_000  # buckets per side that are counted exactly
+CANDIDATES = 600  # phrases per side that are grouped
+SURE = 3.0  # standard errors above chance that a phrase of a side must have
+RISING_SURE = 4.0  # the same for a rising phrase, of which there are more to choose from
+RISING_RATIO = 1.5  # smallest growth of a rising phrase
+ALIKE = 0.3  # similarity of words that can stand for each other
+
+Floats = NDArray[np.float64]
+Similarity = Callable[[int, int], float]
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """One phrase with its figures."""
+
+    number: int  # among the phrases that were counted exactly
+    tokens: tuple[int, ...]
+    words: tuple[str, ...]
+    rows: int
+    strength: float  # mean contribution towards its side, in logits
+    stems: tuple[str, ...]
+
+    @property
+    def score(self) -> float:
+        """Contribution × volume."""
+        return self.strength * self.rows
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def choose_buckets(counts: BucketCounts, share: float) -> NDArray[np.bool_]:
+    """The buckets with the most negative or positive rows beyond chance, and with the most significant growth.
+
+    Args:
+        counts: The counts of all buckets.
+        share: The share of negative rows among all rows.
+    """
+    chosen = np.zeros(1 << BITS, np.bool_)
+    held = np.flatnonzero(counts.rows >= FEWEST_ROWS)
+    rows, negative = counts.rows[held].astype(np.float64), counts.negative[held].astype(np.float64)
+    excess = negative - rows * share
+    sure = np.abs(excess) > SURE * np.sqrt(rows * share * (1.0 - share))
+    for sign in (1.0, -1.0):
+        order = np.argsort(np.where(sure, -sign * excess, np.inf), kind="stable")[:BEST]
+        chosen[held[order[(sign * excess[order] > 0) & sure[order]]]] = True
+    before, recent = counts.recent[:, held].astype(np.float64)
+    z = growth(before, recent, *np.maximum(counts.dated, 1).tolist())
+    order = np.argsort(-z, kind="stable")[:BEST]
+    chosen[held[order[z[order] > RISING_SURE]]] = True
+    return chosen
+
+
+def growth(before: Floats, recent: Floats, rows_before: float, rows_recent: float) -> Floats:
+    """The z-score of a higher share in the last period than before it (two proportions, pooled)."""
+    pooled = (before + recent) / (rows_before + rows_recent)
+    error = np.sqrt(np.maximum(pooled * (1.0 - pooled), 1e-300) * (1.0 / rows_before + 1.0 / rows_recent))
+    z: Floats = (recent / rows_recent - before / rows_before) / error
+    return z
+
+
+def candidates(counts: ExactCounts, words: Sequence[str], side: str, share: float, has_weights: bool) -> list[Phrase]:
+    """The phrases that drive one side, best first.
+
+    A phrase belongs to a side if far more of its rows than of all rows are on that side: at least half of the way from
+    the share of all rows to 1.
+
+    Args:
+        counts: The exact counts.
+        words: The words of the vocabulary.
+        side: NEGATIVE or POSITIVE.
+        share: The share of this side among all rows.
+        has_weights: Whether contributions are known; if not, log-odds of the predictions take their place.
+    """
+    rows, negative, contribution = counts.figures[:, 0], counts.figures[:, 1], counts.figures[:, 2]
+    own = negative if side == NEGATIVE else rows - negative
+    sign = -1.0 if side == NEGATIVE else 1.0
+    strength = sign * contribution / np.maximum(rows, 1) if has_weights else log_odds(own, rows, share)
+    error = SURE * np.sqrt(rows * share * (1.0 - share))
+    good = (rows >= FEWEST_ROWS) & (own >= rows * (1.0 + share) / 2.0) & (own - rows * share > error) & (strength > 0)
+    order = np.flatnonzero(good)
+    order = order[np.argsort(-(strength * rows)[order], kind="stable")][:CANDIDATES]
+    return [make_phrase(counts, words, int(number), float(strength[number])) for number in order]
+
+
+def log_odds(own: Floats, rows: Floats, share: float) -> Floats:
+    """The log-odds of a phrase's rows against those of all rows, with one pseudo-row of each kind."""
+    odds: Floats = np.log((own + 1.0) / (rows - own + 1.0)) - math.log(share / (1.0 - share))
+    return odds
+
+
+def make_phrase(counts: ExactCounts, words: Sequence[str], number: int, strength: float) -> Phrase:
+    tokens = tuple(int(token) for token in counts.words[number] if token)
+    spelled = tuple(words[token - 2] for token in tokens)
+    return Phrase(number, tokens, spelled, int(counts.figures[number, 0]), strength, stems_of(spelled))
+
+
+def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
+    """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
+
+    A phrase joins the first group whose leader has the same stems, contains it or is contained in it, or differs from
+    it in one word that can stand for the other one ("quit working" joins "stopped working").
+    """
+    groups: list[list[Phrase]] = []
+    for phrase in phrases:
+        for members in groups:
+            if _same(phrase, members[0], similar):
+                members.append(phrase)
+                break
+        else:
+            groups.append([phrase])
+    return groups
+
+
+def _same(one: Phrase, leader: Phrase, similar: Similarity) -> bool:
+    if set(one.stems) == set(leader.stems) or contains(one.stems, leader.stems) or contains(leader.stems, one.stems):
+        return True
+    if len(one.stems) != len(leader.stems) or len(one.stems) < 2:
+        return False
+    differ = [(a, b) for a, b in zip(one.stems, leader.stems, strict=True) if a != b]
+    if len(differ) != 1:
+        return False
+    first, second = (_token_of(phrase, stem) for phrase, stem in zip((one, leader), differ[0], strict=True))
+    return similar(first, second) >= ALIKE
+
+
+def contains(longer: Sequence[str], shorter: Sequence[str]) -> bool:
+    """Whether `shorter` stands in `longer` without a gap."""
+    size = len(shorter)
+    return any(tuple(longer[i : i + size]) == tuple(shorter) for i in range(len(longer) - size + 1))
+
+
+def _token_of(phrase: Phrase, wanted: str) -> int:
+    return next(
+        token for token, word in zip(phrase.tokens, phrase.words, strict=True) if stems_of([word]) == (wanted,)
+    )
+
+
+def title(members: Sequence[Phrase]) -> Phrase:
+    """The phrase that names a group: a longer one tells more, if it is not much weaker than the best one."""
+    return max(members, key=lambda phrase: phrase.score * (1.0 + 1.0 * (min(len(phrase.words), 3) - 1)))
+
+
+def rising(counts: ExactCounts, words: Sequence[str], rows_before: int, rows_recent: int, most: int) -> list[Phrase]:
+    """The phrases whose share grew most significantly in the last period; `strength` is the z-score."""
+    if not rows_before or not rows_recent:
+        return []
+    before, recent = counts.figures[:, 3], counts.figures[:, 4]
+    z = growth(before, recent, rows_before, rows_recent)
+    ratio = (recent / rows_recent) / np.maximum(before, 0.5) * rows_before
+    good = np.flatnonzero((z > RISING_SURE) & (ratio >= RISING_RATIO) & (recent >= FEWEST_ROWS))
+    kept: list[Phrase] = []
+    for number in good[np.argsort(-z[good], kind="stable")][:CANDIDATES]:
+        phrase = make_phrase(counts, words, int(number), float(z[number]))
+        if not any(
+            contains(phrase.stems, other.stems) or contains(other.stems, phrase.stems) for other in kept
+        ):
+            kept.append(phrase)
+        if len(kept) == most:
+            break
+    return kept
