@@ -158,6 +158,11 @@ def jaccard(values: Any, first: Any, first_end: Any, second: Any, second_end: An
 
 
 @compiled
+def _alike(values: Any, starts: Any, one: Any, other: Any) -> Any:
+    return jaccard(values, starts[one], starts[one + 1], starts[other], starts[other + 1])
+
+
+@compiled
 def _root(parents: Any, row: Any) -> Any:
     while parents[row] != row:
         parents[row] = parents[parents[row]]
@@ -173,7 +178,12 @@ def _flatten(parents: Any) -> None:
 
 @compiled
 def _link(values: Any, starts: Any, keys: Any, order: Any, similarity: Any, parents: Any) -> None:
-    """Compare the rows that share a key with the first different ones of them, and link those that are alike."""
+    """Compare the rows that share a key with the first different ones of them, and link those that are alike.
+
+    Two clusters are joined only if their first rows are somewhat alike too; otherwise chains of short reviews would
+    connect "nice product good price" with "packaging not good". 1 - similarity is a distance, so a row that is alike
+    to a neighbour of the first row always passes.
+    """
     leaders = np.empty(LEADERS, np.int64)
     begin = 0
     while begin < len(order):
@@ -190,8 +200,10 @@ def _link(values: Any, starts: Any, keys: Any, order: Any, similarity: Any, pare
                 if root == own:
                     is_linked = True
                     break
-                alike = jaccard(values, starts[row], starts[row + 1], starts[other], starts[other + 1])
-                if alike >= similarity:
+                if (
+                    _alike(values, starts, row, other) >= similarity
+                    and _alike(values, starts, own, root) >= 2.0 * similarity - 1.0
+                ):
                     parents[max(root, own)] = min(root, own)
                     is_linked = True
                     break

@@ -86,7 +86,7 @@ class DriftSettings(RatedSettings):
     reference: str | None = setting(
         None, "Folder of prepared data or raw file to compare with. Default: the sample of its data that the run stores."
     )
-    rows: int = setting(10_000, "Most reviews of each side that are compared; more are sampled.")
+    rows: int = setting(5000, "Most reviews of each side that are compared; more are sampled.")
     effect: float = setting(
         0.6, "Smallest AUC of the domain classifier that counts as different, if it is also significant."
     )

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.insights.phrases.counting import BITS, BucketCounts, ExactCounts
-from tenor.insights.phrases.words import stems_of
+from tenor.insights.phrases.words import NEGATIONS, NOT, stems_of
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 
 NEGATIVE, POSITIVE = "negative", "positive"
 FEWEST_ROWS = 5  # that a phrase must be in
@@ -19,6 +20,7 @@ CANDIDATES = 600  # phrases per side that are grouped
 SURE = 3.0  # standard errors above chance that a phrase of a side must have
 RISING_SURE = 4.0  # the same for a rising phrase, of which there are more to choose from
 RISING_RATIO = 1.5  # smallest growth of a rising phrase
+NEGATED = 0.4  # share of a phrase's rows with a negation before it, above which only the negated forms count
 ALIKE = 0.3  # similarity of words that can stand for each other
 
 Floats = NDArray[np.float64]
@@ -95,9 +97,25 @@ def candidates(counts: ExactCounts, words: Sequence[str], side: str, share: floa
     strength = sign * contribution / np.maximum(rows, 1) if has_weights else log_odds(own, rows, share)
     error = SURE * np.sqrt(rows * share * (1.0 - share))
     good = (rows >= FEWEST_ROWS) & (own >= rows * (1.0 + share) / 2.0) & (own - rows * share > error) & (strength > 0)
-    order = np.flatnonzero(good)
+    order = np.flatnonzero(good & ~_mostly_negated(counts, words))
     order = order[np.argsort(-(strength * rows)[order], kind="stable")][:CANDIDATES]
     return [make_phrase(counts, words, int(number), float(strength[number])) for number in order]
+
+
+def _mostly_negated(counts: ExactCounts, words: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether most rows with a phrase have a negation just before it, as "working properly" in "not working properly".
+
+    Such a phrase says the opposite of what it means in these reviews, so only its negated forms are candidates.
+    """
+    negations = {number + FIRST_WORD for number, word in enumerate(words) if word in NEGATIONS}
+    rows = counts.figures[:, 0]
+    negated: dict[tuple[int, ...], float] = {}
+    every = [tuple(tokens[tokens > 0].tolist()) for tokens in counts.words]
+    for tokens, own in zip(every, rows.tolist(), strict=True):
+        if tokens[0] in negations:
+            for start in range(1, len(tokens)):
+                negated[tokens[start:]] = negated.get(tokens[start:], 0.0) + own
+    return np.array([negated.get(tokens, 0.0) >= NEGATED * own for tokens, own in zip(every, rows, strict=True)], bool)
 
 
 def log_odds(own: Floats, rows: Floats, share: float) -> Floats:
@@ -108,7 +126,7 @@ def log_odds(own: Floats, rows: Floats, share: float) -> Floats:
 
 def make_phrase(counts: ExactCounts, words: Sequence[str], number: int, strength: float) -> Phrase:
     tokens = tuple(int(token) for token in counts.words[number] if token)
-    spelled = tuple(words[token - 2] for token in tokens)
+    spelled = tuple(words[token - FIRST_WORD] for token in tokens)
     return Phrase(number, tokens, spelled, int(counts.figures[number, 0]), strength, stems_of(spelled))
 
 
@@ -116,7 +134,8 @@ def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
     A phrase joins the first group whose leader has the same stems, contains it or is contained in it, or differs from
-    it in one word that can stand for the other one ("quit working" joins "stopped working").
+    it in one word that can stand for the other one ("quit working" joins "stopped working"). Two phrases that share
+    only a negation say different things ("not fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:
@@ -135,7 +154,7 @@ def _same(one: Phrase, leader: Phrase, similar: Similarity) -> bool:
     if len(one.stems) != len(leader.stems) or len(one.stems) < 2:
         return False
     differ = [(a, b) for a, b in zip(one.stems, leader.stems, strict=True) if a != b]
-    if len(differ) != 1:
+    if len(differ) != 1 or not {*one.stems} & {*leader.stems} - {NOT}:
         return False
     first, second = (_token_of(phrase, stem) for phrase, stem in zip((one, leader), differ[0], strict=True))
     return similar(first, second) >= ALIKE
