@@ -1,1 +1,1 @@
-"""What customers say: phrases, groups, label errors and near-duplicates of many reviews; and drift from the training."""
+"""What customers say: phrases, groups, label errors and near-duplicates of many reviews; and drift."""

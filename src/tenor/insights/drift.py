@@ -142,12 +142,12 @@ def _reference(run: Path, scorer: Scorer, settings: DriftSettings, progress: Pro
 def _read(
     files: list[str], scorer: Scorer, settings: DriftSettings, progress: Progress
 ) -> tuple[Reference, dict[str, Any]]:
-    """(a sample of different reviews of raw files, the accounting of all rows); rows with a neutral rating are left out.
+    """(a sample of different reviews of raw files, the accounting of all rows).
 
-    The sample is cut again and again, so memory does not grow with the files.
+    Rows with a neutral rating are left out, as in prepared data. The sample is cut again and again, so memory does not grow with the files.
     """
     inputs = open_inputs(files, scorer, settings, progress)
-    pieces, surveys, held = [whole(source) for source in inputs.sources], [], Reference(*[_EMPTY] * 3, True)
+    pieces, surveys, held = [whole(source) for source in inputs.sources], [], Reference(_EMPTY, _EMPTY, _EMPTY, True)
     kept = neutral = 0
     progress.start("read", sum(piece.size for piece in pieces), "B")
     for piece in pieces:
@@ -203,7 +203,7 @@ def changed_phrases(one: Reference, other: Reference, words: Sequence[str]) -> l
     both = joined([one, other])
     ends = np.cumsum(both.lengths, dtype=np.int64)
     sides = np.repeat(np.array([0, 1], np.int8), sizes)
-    found = []
+    found: list[dict[str, Any]] = []
     for recent, is_more in ((sides, True), ((1 - sides).astype(np.int8), False)):
         rows = PhraseRows(both.tokens, ends, np.full(len(ends), 0.5, np.float32), recent)
         buckets = BucketCounts()

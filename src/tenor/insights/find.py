@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tenor.corpus.labels import NEUTRAL
+from tenor.corpus.pieces import Piece
 from tenor.engines.choose import make_engine
 from tenor.errors import CorpusError
 from tenor.evaluation.survey import PieceSurvey, check_survey
@@ -25,7 +26,6 @@ from tenor.insights.scoring import Scorer, Sides
 from tenor.insights.settings import InsightsSettings
 from tenor.insights.shares import by_group, over_time, share
 from tenor.insights.times import NO_DAY, choose_period, periods_of
-from tenor.corpus.pieces import Piece
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.worker_model import ModelRef
 from tenor.preparation.job.accounting import account, check_rows
@@ -110,9 +110,7 @@ def _score(
         tasks = []
         for piece, path in zip(pieces, paths, strict=True):
             by, time = (side[piece.source.shown] for side in sides)
-            tasks.append(
-                RowsTask(ref, piece, inputs.rule, by, time, str(path), settings.threads, workers)
-            )
+            tasks.append(RowsTask(ref, piece, inputs.rule, by, time, str(path), settings.threads, workers))
         progress.start("score", sum(piece.size for piece in pieces), "B")
         results = score_piece.run(engine, tasks, lambda result: progress.advance(result.counts.bytes))
         progress.finish()
@@ -168,9 +166,7 @@ class _Analysis:
             "over_time": over_time(rows.is_negative, periods[0].of_rows, periods[0].names),
         }
         self.progress.say("finding phrases")
-        finder = PhraseFinder(
-            rows, self.scorer.words(), self.scorer.contributions(), periods[0], settings.phrases
-        )
+        finder = PhraseFinder(rows, self.scorer.words(), self.scorer.contributions(), periods[0], settings.phrases)
         found = finder.find()
         values["rising"] = found.pop("rising")
         values["phrases"] = found

@@ -102,8 +102,7 @@ def _hash_bands(values: Any, ends: Any, result: Any) -> None:
                 state += step
                 mixed = state * _GOLDEN
                 value = np.uint32((mixed ^ (mixed >> _U29)) >> _U32)
-                if value < least[i]:
-                    least[i] = value
+                least[i] = min(least[i], value)
         for band in range(BANDS):
             mixed = np.uint64(band)
             for i in range(band * BAND, (band + 1) * BAND):

@@ -87,9 +87,7 @@ def beside(sources: Sequence[Source], column: str | None, option: str, wanted: W
     doubts = []
     for source in sources:
         if source.columns is None:
-            raise CorpusError(
-                f"has no columns, so none called {column!r}", where=source.shown, remedy=f"omit {option}"
-            )
+            raise CorpusError(f"has no columns, so none called {column!r}", where=source.shown, remedy=f"omit {option}")
         other = replace(wanted, text=source.columns.text, rating=column, title=None, unlabelled=False)
         try:
             side, doubt = inspect(source.path, other, source.kind.member)

@@ -73,39 +73,43 @@ def score_piece(task: RowsTask) -> RowsResult:
     by, time = Column(task.by, task.piece), Column(task.time, task.piece)
     rows = 0
     bad: dict[str, None] = {}
-    with replacing(Path(task.out)) as temporary, pa.OSFile(str(temporary), "wb") as file:
-        with pa.ipc.new_file(file, SCHEMA) as out:
-            for batch in read_piece(task.piece):
-                reading.add(batch)
-                found = reading.rows.take()
-                table = np.array([task.rule.label(name) for name in reading.ratings.names] or [NEUTRAL])
-                lines = batch.rows.column(2).to_numpy()[found.places]
-                times = time.at(lines)
-                days = _days(times)
-                if task.time and len(bad) < 3:
-                    bad.update(dict.fromkeys(v for v in times.filter(pa.array(days == NO_DAY)).to_pylist()[:3] if v))
-                texts = batch.rows.column(0).take(pa.array(found.places))
-                columns = [
-                    lists_of(found.tokens, found.lengths),
-                    lists_of(*words(texts)),
-                    texts,
-                    by.at(lines),
-                    _rows_of(scorer.probabilities(found.tokens, found.lengths)),
-                    pa.array(table[found.codes].astype(np.int8)),
-                    pa.array(lines),
-                    pa.array(days),
-                ]
-                whole = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-                for start in range(0, len(lines), SCORED_ROWS):
-                    out.write_batch(whole.slice(start, SCORED_ROWS))
-                rows += len(lines)
+    with (
+        replacing(Path(task.out)) as temporary,
+        pa.OSFile(str(temporary), "wb") as file,
+        pa.ipc.new_file(file, SCHEMA) as out,
+    ):
+        for batch in read_piece(task.piece):
+            reading.add(batch)
+            found = reading.rows.take()
+            table = np.array([task.rule.label(name) for name in reading.ratings.names] or [NEUTRAL])
+            lines = batch.rows.column(2).to_numpy()[found.places]
+            times = time.at(lines)
+            days = _days(times)
+            if task.time and len(bad) < 3:
+                bad.update(dict.fromkeys(v for v in times.filter(pa.array(days == NO_DAY)).to_pylist()[:3] if v))
+            texts = batch.rows.column(0).take(pa.array(found.places))
+            columns = [
+                lists_of(found.tokens, found.lengths),
+                lists_of(*words(texts)),
+                texts,
+                by.at(lines),
+                _rows_of(scorer.probabilities(found.tokens, found.lengths)),
+                pa.array(table[found.codes].astype(np.int8)),
+                pa.array(lines),
+                pa.array(days),
+            ]
+            whole = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+            for start in range(0, len(lines), SCORED_ROWS):
+                out.write_batch(whole.slice(start, SCORED_ROWS))
+            rows += len(lines)
     return RowsResult(rows, reading.counts(), reading.rejects.first_line(), tuple(bad)[:3])
 
 
 def _days(times: pa.Array) -> NDArray[np.int32]:
     encoded = times.dictionary_encode()
     table = np.append(days_of(encoded.dictionary.to_pylist()), np.int32(NO_DAY))
-    return table[encoded.indices.fill_null(len(table) - 1).to_numpy()]
+    days: NDArray[np.int32] = table[encoded.indices.fill_null(len(table) - 1).to_numpy()]
+    return days
 
 
 def lists_of(values: NDArray[Any], lengths: NDArray[Any]) -> pa.Array:

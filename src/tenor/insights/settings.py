@@ -84,7 +84,8 @@ class DriftSettings(RatedSettings):
     """
 
     reference: str | None = setting(
-        None, "Folder of prepared data or raw file to compare with. Default: the sample of its data that the run stores."
+        None,
+        "Folder of prepared data or raw file to compare with. Default: the sample of its data that the run stores.",
     )
     rows: int = setting(5000, "Most reviews of each side that are compared; more are sampled.")
     effect: float = setting(

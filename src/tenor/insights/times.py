@@ -47,7 +47,7 @@ def _parse(value: str) -> int:
         return dt.date(year, month, day).toordinal() - _EPOCH
     for form in _WORDS:
         try:
-            return dt.datetime.strptime(value, form).date().toordinal() - _EPOCH  # noqa: DTZ007 - only the date counts
+            return dt.datetime.strptime(value, form).date().toordinal() - _EPOCH
         except ValueError:
             continue
     return NO_DAY

@@ -21,6 +21,7 @@ SURE = 3.0  # standard errors above chance that a phrase of a side must have
 RISING_SURE = 4.0  # the same for a rising phrase, of which there are more to choose from
 RISING_RATIO = 1.5  # smallest growth of a rising phrase
 NEGATED = 0.4  # share of a phrase's rows with a negation before it, above which only the negated forms count
+CORE = 0.3  # score of a single word, relative to the best phrase of its group, to attract longer phrases
 ALIKE = 0.3  # similarity of words that can stand for each other
 
 Floats = NDArray[np.float64]
@@ -133,14 +134,18 @@ def make_phrase(counts: ExactCounts, words: Sequence[str], number: int, strength
 def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
-    A phrase joins the first group whose leader has the same stems, contains it or is contained in it, or differs from
-    it in one word that can stand for the other one ("quit working" joins "stopped working"). Two phrases that share
-    only a negation say different things ("not fit", "not buy").
+    A phrase joins the first group that has a strong single word of it ("waste product" joins "waste", "waste of
+    money"), or whose leader has the same stems, contains it or is contained in it, or differs from it in one word that
+    can stand for the other one ("quit working" joins "stopped working"). Two phrases that share only a negation say
+    different things ("not fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:
         for members in groups:
-            if _same(phrase, members[0], similar):
+            if _same(phrase, members[0], similar) or any(
+                len(core.stems) == 1 and core.stems[0] in phrase.stems and core.score >= CORE * members[0].score
+                for core in members
+            ):
                 members.append(phrase)
                 break
         else:
@@ -167,9 +172,7 @@ def contains(longer: Sequence[str], shorter: Sequence[str]) -> bool:
 
 
 def _token_of(phrase: Phrase, wanted: str) -> int:
-    return next(
-        token for token, word in zip(phrase.tokens, phrase.words, strict=True) if stems_of([word]) == (wanted,)
-    )
+    return next(token for token, word in zip(phrase.tokens, phrase.words, strict=True) if stems_of([word]) == (wanted,))
 
 
 def title(members: Sequence[Phrase]) -> Phrase:
@@ -188,9 +191,7 @@ def rising(counts: ExactCounts, words: Sequence[str], rows_before: int, rows_rec
     kept: list[Phrase] = []
     for number in good[np.argsort(-z[good], kind="stable")][:CANDIDATES]:
         phrase = make_phrase(counts, words, int(number), float(z[number]))
-        if not any(
-            contains(phrase.stems, other.stems) or contains(other.stems, phrase.stems) for other in kept
-        ):
+        if not any(contains(phrase.stems, other.stems) or contains(other.stems, phrase.stems) for other in kept):
             kept.append(phrase)
         if len(kept) == most:
             break

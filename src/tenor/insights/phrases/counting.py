@@ -188,5 +188,3 @@ def _hash(tokens: Any) -> Any:
     for at in range(len(tokens)):
         state = extended_hash(state, tokens[at])
     return state
-
-

@@ -126,7 +126,8 @@ class PhraseFinder:
 
         def both(name: str) -> NDArray[Any]:
             one, two = getattr(sides.trace, name), getattr(others.trace, name)
-            return np.where(pick.reshape(-1, *[1] * (one.ndim - 1)), one, two)
+            chosen: NDArray[Any] = np.where(pick.reshape(-1, *[1] * (one.ndim - 1)), one, two)
+            return chosen
 
         return Trace(both("rows"), both("negative"), both("contribution"), both("by_period"), both("examples"))
 

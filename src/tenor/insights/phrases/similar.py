@@ -53,7 +53,8 @@ def _vectors(counts: NDArray[np.float32]) -> NDArray[np.float32]:
     gain = np.zeros_like(counts)
     seen = counts > 0
     gain[seen] = np.maximum(np.log(counts[seen] / expected[seen]), 0.0)
-    return (gain / np.maximum(np.linalg.norm(gain, axis=1, keepdims=True), 1e-9)).astype(np.float32)
+    vectors: NDArray[np.float32] = gain / np.maximum(np.linalg.norm(gain, axis=1, keepdims=True), 1e-9)
+    return vectors
 
 
 @compiled

@@ -115,7 +115,9 @@ def _follow(
             contribution[group] += value[group]
             if periods[row] >= 0:
                 by_period[group, periods[row]] += 1
-            _keep_best(best[group], examples[group], _example_score(value[group], signs[group], negative[row]), stamp - 1)
+            _keep_best(
+                best[group], examples[group], _example_score(value[group], signs[group], negative[row]), stamp - 1
+            )
         start = ends[row]
 
 

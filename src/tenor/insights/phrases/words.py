@@ -14,15 +14,19 @@ BREAK, INNER, START, END, CONTENT = 0, 1, 2, 3, 4  # where in a phrase a word ma
 
 # Negations start a phrase ("not working"); particles end one ("fell off"). All other function words are inside only.
 NEGATIONS = frozenset(
-    "not no never nor cannot cant can't dont don't doesnt doesn't didnt didn't wont won't isnt isn't wasnt wasn't arent "
-    "aren't werent weren't wouldnt wouldn't couldnt couldn't shouldnt shouldn't hasnt hasn't havent haven't hadnt hadn't "
-    "nothing without".split()
+    """
+not no never nor cannot cant can't dont don't doesnt doesn't didnt didn't wont won't isnt isn't wasnt wasn't arent
+aren't werent weren't wouldnt wouldn't couldnt couldn't shouldnt shouldn't hasnt hasn't havent haven't hadnt hadn't
+nothing without n't
+""".split()  # noqa: SIM905 - forty quoted words would be less readable
 )
 STARTS = NEGATIONS | {"too"}
-ENDS = frozenset("off out down up apart away".split())
+ENDS = frozenset(("off", "out", "down", "up", "apart", "away"))
 INSIDE = frozenset(LISTS["english"].split()) | frozenset(
-    "would could also get got even one would'nt i'm i've i'd i'll that's there's he's us much many really every anyone "
-    "still ever since however though although may might".split()
+    """
+would could also get got even one i'm i've i'd i'll im ive that's there's he's us much many really every anyone still
+ever since however though although may might
+""".split()  # noqa: SIM905 - the same
 )
 _IRREGULAR = {
     "broke": "break", "broken": "break", "breaking": "break", "fell": "fall", "bought": "buy", "sent": "send",
