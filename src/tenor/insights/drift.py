@@ -144,7 +144,8 @@ def _read(
 ) -> tuple[Reference, dict[str, Any]]:
     """(a sample of different reviews of raw files, the accounting of all rows).
 
-    Rows with a neutral rating are left out, as in prepared data. The sample is cut again and again, so memory does not grow with the files.
+    Rows with a neutral rating are left out, as in prepared data. The sample is cut again and again, so memory does not
+    grow with the files.
     """
     inputs = open_inputs(files, scorer, settings, progress)
     pieces, surveys, held = [whole(source) for source in inputs.sources], [], Reference(_EMPTY, _EMPTY, _EMPTY, True)

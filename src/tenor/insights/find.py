@@ -17,8 +17,8 @@ from tenor.engines.choose import make_engine
 from tenor.errors import CorpusError
 from tenor.evaluation.survey import PieceSurvey, check_survey
 from tenor.insights.label_errors import label_errors
-from tenor.insights.near_duplicates import near_duplicates
-from tenor.insights.phrases.finding import Periods, PhraseFinder
+from tenor.insights.near_duplicates import NearDuplicates
+from tenor.insights.phrases.finding import Periods, PhraseFinder, PhraseInput
 from tenor.insights.reading import beside, open_inputs
 from tenor.insights.row_store import RowStore
 from tenor.insights.rows import RowsResult, RowsTask, score_piece
@@ -165,14 +165,15 @@ class _Analysis:
             "rows_without_date": int((rows.days == NO_DAY).sum()) if settings.time else 0,
             "over_time": over_time(rows.is_negative, periods[0].of_rows, periods[0].names),
         }
+        alike = NearDuplicates(rows, settings.similarity, self.folder, self.progress)
         self.progress.say("finding phrases")
-        finder = PhraseFinder(rows, self.scorer.words(), self.scorer.contributions(), periods[0], settings.phrases)
-        found = finder.find()
+        given = PhraseInput(rows, self.scorer.words(), self.scorer.contributions(), periods[0], alike.copies())
+        found = PhraseFinder(given, settings.phrases).find()
         values["rising"] = found.pop("rising")
         values["phrases"] = found
         self.progress.say("judging labels out of fold")
-        values["label_errors"] = label_errors(rows, self.scorer.classes, settings.suspects)
-        values["near_duplicates"] = near_duplicates(rows, settings.similarity, self.folder, self.progress)
+        values["label_errors"] = label_errors(rows, alike.first, self.scorer.classes, settings.suspects)
+        values["near_duplicates"] = alike.listed()
         values["similarity"] = settings.similarity
         return values
 

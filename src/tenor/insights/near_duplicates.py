@@ -16,43 +16,68 @@ from numpy.typing import NDArray
 
 from tenor.compiled import compiled
 from tenor.insights.row_store import RowStore
-from tenor.progress import Progress
+from tenor.progress import SILENT, Progress
 
 BANDS, BAND = 16, 6  # bands, and hashes of each
 FEWEST_WORDS = 4  # different words of a review; shorter ones, such as "good product", say the same by chance
 LEADERS = 32  # reviews of one candidate set that the others are compared with
+COPIED_WORDS = 6  # different words of a review that counts as a copy of another one
 MOST_CLUSTERS = 100_000
 MOST_MEMBERS = 20  # of a cluster that are listed
+SNIPPET = 300  # characters of a text that is listed
 
 _M1, _M2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _U32, _U29 = np.uint64(32), np.uint64(29)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-def near_duplicates(rows: RowStore, similarity: float, folder: Path, progress: Progress) -> list[dict[str, Any]]:
-    """Clusters of reviews that are alike, largest first.
+class NearDuplicates:
+    """The clusters of reviews that are alike.
 
-    Args:
-        rows: The rows.
-        similarity: The smallest Jaccard similarity.
-        folder: Where large arrays are kept while the function runs.
-        progress: Shows how far the work is.
+    Attributes:
+        first: Of each row, the first row of its cluster; the row itself if it is alone.
     """
-    with tempfile.TemporaryDirectory(prefix="near-", dir=folder) as name:
-        words = _Words(rows, Path(name))
-        parents = find_clusters(words.values, words.starts, similarity, words.bands, progress)
-    roots, sizes = np.unique(parents, return_counts=True)
-    large = np.flatnonzero(sizes > 1)
-    large = large[np.argsort(-sizes[large], kind="stable")][:MOST_CLUSTERS]
-    order = np.argsort(parents, kind="stable")
-    begins = np.searchsorted(parents[order], roots[large])
-    clusters = []
-    for begin, size in zip(begins.tolist(), sizes[large].tolist(), strict=True):
-        members = words.rows[order[begin : begin + min(size, MOST_MEMBERS)]]
-        listed = [dict(zip(("file", "line"), rows.place(int(row)), strict=True)) for row in members]
-        text = " ".join(rows.text(int(members[0])).split())
-        clusters.append({"size": size, "text": text[:300], "members": listed})
-    return clusters
+
+    def __init__(self, rows: RowStore, similarity: float, folder: Path, progress: Progress = SILENT) -> None:
+        """Find the clusters.
+
+        Args:
+            rows: The rows.
+            similarity: The smallest Jaccard similarity.
+            folder: Where large arrays are kept while the clusters are found.
+            progress: Shows how far the work is.
+        """
+        self._rows = rows
+        self.first = np.arange(len(rows))
+        with tempfile.TemporaryDirectory(prefix="near-", dir=folder) as name:
+            words = _Words(rows, Path(name))
+            parents = find_clusters(words.values, words.starts, similarity, words.bands, progress)
+            self.first[words.rows] = words.rows[parents]
+
+    def copies(self) -> NDArray[np.bool_]:
+        """Whether each row is a copy of an earlier one: shops show one review beside several products.
+
+        A text of few words is no copy, because several people may write it on their own.
+        """
+        is_copy: NDArray[np.bool_] = self.first != np.arange(len(self.first))
+        for block in self._rows.blocks("words"):
+            is_copy[block.rows] &= block.lengths >= COPIED_WORDS
+        return is_copy
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The clusters with at least two reviews, largest first."""
+        firsts, sizes = np.unique(self.first, return_counts=True)
+        large = np.flatnonzero(sizes > 1)
+        large = large[np.argsort(-sizes[large], kind="stable")][:MOST_CLUSTERS]
+        order = np.argsort(self.first, kind="stable")
+        begins = np.searchsorted(self.first[order], firsts[large])
+        clusters = []
+        for begin, size in zip(begins.tolist(), sizes[large].tolist(), strict=True):
+            members = order[begin : begin + min(size, MOST_MEMBERS)]
+            places = [dict(zip(("file", "line"), self._rows.place(int(row)), strict=True)) for row in members]
+            text = " ".join(self._rows.text(int(members[0])).split())
+            clusters.append({"size": size, "text": text[:SNIPPET], "members": places})
+        return clusters
 
 
 class _Words:

@@ -56,13 +56,25 @@ class _Group:
     members: Sequence[Phrase]
 
 
+@dataclass(frozen=True)
+class PhraseInput:
+    """What phrases are found in."""
+
+    rows: RowStore
+    words: Sequence[str]  # of the vocabulary
+    weights: Contributions | None  # of the model's n-grams
+    periods: Periods
+    is_copy: NDArray[np.bool_]  # rows that do not count, because they repeat other rows
+
+
 class PhraseFinder:
-    def __init__(
-        self, rows: RowStore, words: Sequence[str], weights: Contributions | None, periods: Periods, most: int
-    ) -> None:
-        self.rows, self.words, self.weights, self.periods, self.most = rows, words, weights, periods, most
-        self.kinds = kinds_of(words)
-        self.recent = periods.recent
+    """Finds the `most` best phrases of each kind."""
+
+    def __init__(self, given: PhraseInput, most: int) -> None:
+        self.rows, self.words, self.weights, self.periods = given.rows, given.words, given.weights, given.periods
+        self.most, self.is_copy = most, given.is_copy
+        self.kinds = kinds_of(given.words)
+        self.recent = np.where(given.is_copy, -1, given.periods.recent).astype(np.int8)
 
     def find(self) -> dict[str, list[dict[str, Any]]]:
         """The lists `negative`, `positive` and `rising`, each with the best phrases first."""
@@ -91,11 +103,14 @@ class PhraseFinder:
         """(number of the first row, rows, contributions of their n-grams)."""
         for block in self.rows.blocks("tokens"):
             own = block.rows
-            ends = np.cumsum(block.lengths, dtype=np.int64)
-            rows = PhraseRows(block.values, ends, self.rows.negative[own], self.recent[own])
-            weights = np.zeros((len(block.values), 0), np.float32)
+            is_copy = self.is_copy[own]  # a copy stays a row, but without words
+            tokens, lengths = block.values, np.where(is_copy, 0, block.lengths)
+            if is_copy.any():
+                tokens = tokens[np.repeat(~is_copy, block.lengths)]
+            rows = PhraseRows(tokens, np.cumsum(lengths, dtype=np.int64), self.rows.negative[own], self.recent[own])
+            weights = np.zeros((len(tokens), 0), np.float32)
             if weighted and self.weights is not None:
-                weights = self.weights(block.values, block.lengths.astype(np.int32))
+                weights = self.weights(tokens, lengths.astype(np.int32))
             yield block.first, rows, weights
 
     def _contexts(self, phrases: Sequence[Phrase]) -> WordContexts:
