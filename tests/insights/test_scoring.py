@@ -22,7 +22,7 @@ def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
     model = scorer.model.model
     logits = Inference(model).logits(tokens, lengths)[0, :, 0]  # of the wide part
     assert model.wide is not None
-    bias, scale = float(model.wide.bias[0]), float(model.combination.scales[0])
+    bias, scale = float(model.wide.bias.detach()[0]), float(model.combination.scales[0])
     ends = np.cumsum(lengths)
     for row, end in enumerate(ends):
         start = end - lengths[row]

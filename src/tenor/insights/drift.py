@@ -15,7 +15,8 @@ from tenor.errors import CorpusError, RunError, StoreError
 from tenor.evaluation.labelled import EncodedReading
 from tenor.evaluation.survey import PieceSurvey, check_survey
 from tenor.insights.domain import distinct, domain_auc, joined, shortened
-from tenor.insights.phrases.choosing import choose_buckets, rising
+from tenor.insights.phrases.choosing import FEWEST_ROWS as FEWEST_PHRASE_ROWS
+from tenor.insights.phrases.choosing import choose_buckets, rising, sure_growth
 from tenor.insights.phrases.counting import BucketCounts, ExactCounts, PhraseRows
 from tenor.insights.phrases.words import kinds_of
 from tenor.insights.reading import open_inputs
@@ -212,7 +213,8 @@ def changed_phrases(one: Reference, other: Reference, words: Sequence[str]) -> l
         exact = ExactCounts(choose_buckets(buckets, 0.5))
         exact.add(rows, kinds, np.zeros((len(both.tokens), 0), np.float32))
         before, now = sizes if is_more else sizes[::-1]
-        for phrase in rising(exact, words, before, now, PHRASES):
+        limit = sure_growth(buckets.num_tested(FEWEST_PHRASE_ROWS))
+        for phrase in rising(exact, words, (before, now), limit, PHRASES):
             shares = exact.figures[phrase.number, 3:] / (before, now)
             reference, new = shares if is_more else shares[::-1]
             z = phrase.strength if is_more else -phrase.strength

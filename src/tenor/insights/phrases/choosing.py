@@ -18,7 +18,7 @@ FEWEST_ROWS = 5  # that a phrase must be in
 BEST = 20_000  # buckets per side that are counted exactly
 CANDIDATES = 600  # phrases per side that are grouped
 SURE = 3.0  # standard errors above chance that a phrase of a side must have
-RISING_SURE = 4.0  # the same for a rising phrase, of which there are more to choose from
+SIGNIFICANCE = 0.01  # chance that any phrase rises by accident
 RISING_RATIO = 1.5  # smallest growth of a rising phrase
 NEGATED = 0.4  # share of a phrase's rows with a negation before it, above which only the negated forms count
 CORE = 0.3  # score of a single word, relative to the best phrase of its group, to attract longer phrases
@@ -65,18 +65,35 @@ def choose_buckets(counts: BucketCounts, share: float) -> NDArray[np.bool_]:
         order = np.argsort(np.where(sure, -sign * excess, np.inf), kind="stable")[:BEST]
         chosen[held[order[(sign * excess[order] > 0) & sure[order]]]] = True
     before, recent = counts.recent[:, held].astype(np.float64)
-    z = growth(before, recent, *np.maximum(counts.dated, 1).tolist())
+    rows_before, rows_recent = counts.dated.tolist()
+    if not rows_before or not rows_recent:
+        return chosen
+    z = growth(before, recent, rows_before, rows_recent)
     order = np.argsort(-z, kind="stable")[:BEST]
-    chosen[held[order[z[order] > RISING_SURE]]] = True
+    chosen[held[order[z[order] > sure_growth(len(held))]]] = True
     return chosen
 
 
 def growth(before: Floats, recent: Floats, rows_before: float, rows_recent: float) -> Floats:
-    """The z-score of a higher share in the last period than before it (two proportions, pooled)."""
-    pooled = (before + recent) / (rows_before + rows_recent)
-    error = np.sqrt(np.maximum(pooled * (1.0 - pooled), 1e-300) * (1.0 / rows_before + 1.0 / rows_recent))
-    z: Floats = (recent / rows_recent - before / rows_before) / error
+    """How surprising the number of recent rows of each phrase is: the signed root of its deviance, about a z-score.
+
+    If nothing had changed, the recent rows of a phrase would be a random part of all its rows. The chance of so many is
+    at most exp(-z² / 2) (Chernoff 1952), also for phrases in few rows, where a normal test fails.
+    """
+    total = before + recent
+    expected = rows_recent / (rows_before + rows_recent)
+    share = recent / np.maximum(total, 1.0)
+    deviance = np.zeros(len(total))
+    for part, chance in ((share, expected), (1.0 - share, 1.0 - expected)):
+        some = part > 0
+        deviance[some] += (part * total)[some] * np.log(part[some] / chance)
+    z: Floats = np.sign(share - expected) * np.sqrt(2.0 * np.maximum(deviance, 0.0))
     return z
+
+
+def sure_growth(num_tested: int) -> float:
+    """The z-score above which growth is significant at 1 %, if so many phrases are tested (Bonferroni)."""
+    return math.sqrt(2.0 * math.log(max(num_tested, 1) / SIGNIFICANCE))
 
 
 def candidates(counts: ExactCounts, words: Sequence[str], side: str, share: float, has_weights: bool) -> list[Phrase]:
@@ -180,14 +197,23 @@ def title(members: Sequence[Phrase]) -> Phrase:
     return max(members, key=lambda phrase: phrase.score * (1.0 + 1.0 * (min(len(phrase.words), 3) - 1)))
 
 
-def rising(counts: ExactCounts, words: Sequence[str], rows_before: int, rows_recent: int, most: int) -> list[Phrase]:
-    """The phrases whose share grew most significantly in the last period; `strength` is the z-score."""
+def rising(counts: ExactCounts, words: Sequence[str], dated: tuple[int, int], limit: float, most: int) -> list[Phrase]:
+    """The phrases whose share grew most significantly in the last period; `strength` is the z-score.
+
+    Args:
+        counts: The exact counts.
+        words: The words of the vocabulary.
+        dated: All rows before the last period, and all rows in it.
+        limit: The smallest z-score.
+        most: How many phrases to return.
+    """
+    rows_before, rows_recent = dated
     if not rows_before or not rows_recent:
         return []
     before, recent = counts.figures[:, 3], counts.figures[:, 4]
     z = growth(before, recent, rows_before, rows_recent)
     ratio = (recent / rows_recent) / np.maximum(before, 0.5) * rows_before
-    good = np.flatnonzero((z > RISING_SURE) & (ratio >= RISING_RATIO) & (recent >= FEWEST_ROWS))
+    good = np.flatnonzero((z > limit) & (ratio >= RISING_RATIO) & (recent >= FEWEST_ROWS))
     kept: list[Phrase] = []
     for number in good[np.argsort(-z[good], kind="stable")][:CANDIDATES]:
         phrase = make_phrase(counts, words, int(number), float(z[number]))

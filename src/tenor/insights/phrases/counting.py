@@ -46,6 +46,10 @@ class BucketCounts:
         self._seen = np.zeros(1 << BITS, np.int32)
         self._row = 0
 
+    def num_tested(self, fewest: int) -> int:
+        """Buckets with at least so many rows."""
+        return int((self.rows >= fewest).sum())
+
     def add(self, rows: PhraseRows, kinds: NDArray[np.uint8]) -> None:
         _count(
             rows.tokens, rows.ends, rows.negative, rows.recent, kinds, self.rows, self.negative, self.recent,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.insights.phrases.choosing import (
+    FEWEST_ROWS,
     NEGATIVE,
     POSITIVE,
     Phrase,
@@ -18,6 +19,7 @@ from tenor.insights.phrases.choosing import (
     choose_buckets,
     group,
     rising,
+    sure_growth,
     title,
 )
 from tenor.insights.phrases.counting import BucketCounts, ExactCounts, PhraseRows
@@ -96,7 +98,8 @@ class PhraseFinder:
             for members in group(phrases, contexts.similarity)[: SPARE * self.most]
         ]
         before, recent = (int((self.recent == value).sum()) for value in (0, 1))
-        groups += [_Group("", [phrase]) for phrase in rising(exact, self.words, before, recent, self.most)]
+        limit = sure_growth(buckets.num_tested(FEWEST_ROWS))
+        groups += [_Group("", [phrase]) for phrase in rising(exact, self.words, (before, recent), limit, self.most)]
         return self._described(groups, self._trace(groups), (before, recent))
 
     def _blocks(self, weighted: bool = True) -> Iterator[tuple[int, PhraseRows, NDArray[np.float32]]]:
