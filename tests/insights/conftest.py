@@ -29,7 +29,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("trained") / "run"
-    train(data, out, model="wide-deep", epochs=2, lr=0.02, test=False)
+    train(data, out, model="wide-deep", ngram_bits=22, epochs=2, lr=0.02, test=False)
     return out
 
 

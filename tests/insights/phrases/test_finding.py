@@ -30,11 +30,9 @@ def reviews(rows: int, seed: int) -> list[tuple[str, float, int]]:
         is_bad = rng.random() < 0.4
         if is_bad:
             verb = rng.choice(["stopped", "quit", "stopped", "stops"])
-            core = rng.choice(
-                [f"the {thing} {verb} working after a week", "it was a waste of money", "it is not sturdy"]
-            )
+            core = rng.choice([f"the {thing} {verb} working", "it was a waste of money", "it is not sturdy"])
         else:
-            core = rng.choice([f"the {thing} works great", "we love it", "this is easy to use"])
+            core = rng.choice([f"the {thing} is working great", "we love it", "this is easy to use"])
         if day >= 90 and rng.random() < 0.3:
             core += " battery explodes"
         made.append((" ".join([*plain[:3], core, *plain[3:], str(row)]), 0.9 if is_bad else 0.1, day))
@@ -62,10 +60,10 @@ def test_complaints_are_found_grouped_and_in_order(found: dict[str, list[dict[st
     made = reviews(3000, seed=0)
     lists = {side: [row["phrase"] for row in found[side]] for side in ("negative", "positive")}
     assert set(lists["negative"][:3]) == {"waste of money", "stopped working", "not sturdy"}
-    assert {"works great", "love", "easy to use"} == set(lists["positive"][:3])
+    assert {"working great", "love", "easy to use"} == set(lists["positive"][:3])
     stopped = next(row for row in found["negative"] if row["phrase"] == "stopped working")
     assert {"quit working", "stops working"} <= {variant["phrase"] for variant in stopped["variants"]}
-    assert stopped["rows"] == sum("working" in text for text, _, _ in made)  # each review once
+    assert stopped["rows"] == sum("working" in text and "great" not in text for text, _, _ in made)  # each review once
     assert stopped["negative_share"] == pytest.approx(0.9)
     assert [row["score"] for row in found["negative"]] == sorted((r["score"] for r in found["negative"]), reverse=True)
 
@@ -85,7 +83,7 @@ def test_examples_contain_the_phrase_and_name_their_place(found: dict[str, list[
 
 
 def test_only_the_planted_phrase_rises(found: dict[str, list[dict[str, Any]]]) -> None:
-    assert [row["phrase"] for row in found["rising"]] in (["battery explodes"], ["battery"], ["explodes"])
+    assert [row["phrase"] for row in found["rising"]] == ["battery explodes"]
     row = found["rising"][0]
     made = reviews(3000, seed=0)
     recent = [text for text, _, day in made if day >= 90]
@@ -169,7 +167,8 @@ def test_words_with_the_same_neighbours_are_similar() -> None:
     tokens = np.array([token for row in rows for token in row], np.int32)
     contexts = WordContexts([10, 11, 12], 30)
     contexts.count([(tokens, np.cumsum([len(row) for row in rows]))])
-    assert contexts.similarity(10, 11) > 0.9 > 0.2 > contexts.similarity(10, 12)
+    assert contexts.similarity(10, 11) > 0.9
+    assert contexts.similarity(10, 12) < 0.2
 
 
 def test_contains() -> None:

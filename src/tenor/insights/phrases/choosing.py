@@ -19,9 +19,12 @@ BEST = 20_000  # buckets per side that are counted exactly
 CANDIDATES = 600  # phrases per side that are grouped
 SURE = 3.0  # standard errors above chance that a phrase of a side must have
 SIGNIFICANCE = 0.01  # chance that any phrase rises by accident
+LONGER = 0.1  # by how much each further word of a rising phrase makes up for a lower z-score
 RISING_RATIO = 1.5  # smallest growth of a rising phrase
 NEGATED = 0.4  # share of a phrase's rows with a negation before it, above which only the negated forms count
 CORE = 0.3  # score of a single word, relative to the best phrase of its group, to attract longer phrases
+INSIDE = 0.5  # share of a phrase's rows that have a longer phrase, above which it belongs to that one
+FIRST = 3  # members of a group that a phrase is compared with
 ALIKE = 0.3  # similarity of words that can stand for each other
 
 Floats = NDArray[np.float64]
@@ -152,22 +155,28 @@ def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
     A phrase joins the first group that has a strong single word of it ("waste product" joins "waste", "waste of
-    money"), or whose leader has the same stems, contains it or is contained in it, or differs from it in one word that
-    can stand for the other one ("quit working" joins "stopped working"). Two phrases that share only a negation say
-    different things ("not fit", "not buy").
+    money") or a longer phrase in which it mostly occurs, or if one of the first members has the same stems, contains it
+    or is contained in it, or differs from it in one word that can stand for the other one ("quit working" joins
+    "stopped working"). Two phrases that share only a negation say different things ("not fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:
         for members in groups:
-            if _same(phrase, members[0], similar) or any(
-                len(core.stems) == 1 and core.stems[0] in phrase.stems and core.score >= CORE * members[0].score
-                for core in members
+            if any(_same(phrase, member, similar) for member in members[:FIRST]) or any(
+                _belongs(phrase, member, members[0]) for member in members
             ):
                 members.append(phrase)
                 break
         else:
             groups.append([phrase])
     return groups
+
+
+def _belongs(phrase: Phrase, member: Phrase, leader: Phrase) -> bool:
+    """Whether a member is a strong single word of the phrase, or the phrase occurs mostly inside the member."""
+    if len(member.stems) == 1 and member.stems[0] in phrase.stems and member.score >= CORE * leader.score:
+        return True
+    return contains(member.stems, phrase.stems) and member.rows >= INSIDE * phrase.rows
 
 
 def _same(one: Phrase, leader: Phrase, similar: Similarity) -> bool:
@@ -215,9 +224,10 @@ def rising(counts: ExactCounts, words: Sequence[str], dated: tuple[int, int], li
     ratio = (recent / rows_recent) / np.maximum(before, 0.5) * rows_before
     good = np.flatnonzero((z > limit) & (ratio >= RISING_RATIO) & (recent >= FEWEST_ROWS))
     kept: list[Phrase] = []
-    for number in good[np.argsort(-z[good], kind="stable")][:CANDIDATES]:
+    num_words = (counts.words[good] > 0).sum(axis=1)  # of phrases that rise alike, the longer one tells more
+    for number in good[np.argsort(-z[good] * (1.0 + LONGER * (num_words - 1)), kind="stable")][:CANDIDATES]:
         phrase = make_phrase(counts, words, int(number), float(z[number]))
-        if not any(contains(phrase.stems, other.stems) or contains(other.stems, phrase.stems) for other in kept):
+        if not any({*phrase.stems} & {*other.stems} - {NOT} for other in kept):
             kept.append(phrase)
         if len(kept) == most:
             break
