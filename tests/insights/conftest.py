@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers.corpora import make_reviews, write_json_lines
+from helpers.corpora import write_json_lines
 from helpers.training import run as train
+from insights.stored import plain_reviews
 
 import tenor
 
@@ -21,7 +22,7 @@ def one_thread() -> None:
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
-    raw = write_json_lines(folder / "reviews.jsonl", make_reviews(2000, seed=3))
+    raw = write_json_lines(folder / "reviews.jsonl", plain_reviews(2000, seed=3))
     tenor.prepare([raw], folder / "data", tenor.PrepareSettings(workers=1, valid_share=0.2, test_share=0.2))
     return folder / "data"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from helpers.corpora import Review, make_reviews
 
 from tenor.corpus.files.source import Kind, Source
 from tenor.corpus.pieces import Piece
@@ -63,3 +64,8 @@ def store_texts(
     piece = Piece(Source("reviews.txt", 1, Kind("csv", "")), 0, None)
     counts = PieceCounts(count, count, 1, {}, 0, ())
     return RowStore([path], [piece], [RowsResult(count, counts, None, ())]), vocabulary
+
+
+def plain_reviews(rows: int, seed: int) -> list[Review]:
+    """Reviews without the number that makes each one unique: numbers would tell old reviews from new ones."""
+    return [Review(review.text.rpartition(" ")[0], review.rating) for review in make_reviews(rows, seed)]

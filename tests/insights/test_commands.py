@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from helpers.command import run_tenor
-from helpers.corpora import make_reviews, write_json_lines
+from helpers.corpora import write_json_lines
+from insights.stored import plain_reviews
 
 import tenor
 from tenor.reports.sections.insights import insights_page
@@ -19,7 +20,7 @@ def write_products(path: Path, rows: int = 600) -> Path:
     """Reviews of two products, the second worse, with dates; one row is empty and one has no text."""
     rng = random.Random(1)
     lines = []
-    for number, review in enumerate(make_reviews(rows, seed=21)):
+    for number, review in enumerate(plain_reviews(rows, seed=21)):
         asin = "good" if rng.random() < (0.8 if review.rating > 3 else 0.2) else "bad<b>"
         day = f"2024-{1 + number * 12 // rows:02d}-15"
         lines.append({"asin": asin, "day": day, "text": review.text, "rating": review.rating})
@@ -62,14 +63,14 @@ def test_a_run_without_a_wide_part_finds_phrases_too(deep_run: Path, tmp_path: P
 
 def test_unlabelled_files_have_no_label_errors(run: Path, tmp_path: Path) -> None:
     raw = tmp_path / "plain.csv"
-    raw.write_text("text\n" + "".join(f"{review.text}\n" for review in make_reviews(100, seed=5)), "utf-8")
+    raw.write_text("text\n" + "".join(f"{review.text}\n" for review in plain_reviews(100, seed=5)), "utf-8")
     found = tenor.find_insights(run, [raw], tenor.InsightsSettings(workers=1)).as_dict()
     assert (found["rows"], found["labelled_rows"], found["label_errors"]) == (100, 0, [])
     assert found["labelled_negative_share"] is None and insights_page(found)
 
 
 def test_drift_tells_the_same_reviews_from_others_by_its_exit_code(run: Path, tmp_path: Path) -> None:
-    same = write_json_lines(tmp_path / "same.jsonl", make_reviews(500, seed=77))
+    same = write_json_lines(tmp_path / "same.jsonl", plain_reviews(500, seed=77))
     found = run_tenor("drift", run, same, "--json").ok().json
     assert found["verdict"] == "same" and found["auc"] < 0.6 and found["phrases"] == []
     assert (found["rows"], found["rows_read"]) == (500, 500)
@@ -84,7 +85,7 @@ def test_drift_tells_the_same_reviews_from_others_by_its_exit_code(run: Path, tm
 
 
 def test_neutral_ratings_do_not_count_as_drift(run: Path, tmp_path: Path) -> None:
-    reviews = make_reviews(400, seed=78)
+    reviews = plain_reviews(400, seed=78)
     neutral = [json.dumps({"text": "the parcel came on monday " * 3 + str(row), "rating": 3}) for row in range(400)]
     raw = tmp_path / "new.jsonl"
     lines = [json.dumps({"text": review.text, "rating": review.rating}) for review in reviews]
@@ -98,12 +99,12 @@ def test_drift_needs_something_to_compare_with(run: Path, data: Path, tmp_path: 
     old = tmp_path / "old"
     shutil.copytree(run, old)
     (old / "reference.safetensors").unlink()
-    raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(300, seed=79))
+    raw = write_json_lines(tmp_path / "new.jsonl", plain_reviews(300, seed=79))
     assert "--reference" in run_tenor("drift", old, raw).failed(1)
     for reference in (data, raw):
         settings = tenor.DriftSettings(reference=str(reference))
         assert tenor.measure_drift(old, raw, settings).verdict == "same"
-    few = write_json_lines(tmp_path / "few.jsonl", make_reviews(10, seed=80))
+    few = write_json_lines(tmp_path / "few.jsonl", plain_reviews(10, seed=80))
     assert "too few" in run_tenor("drift", run, few).failed(1)
 
 

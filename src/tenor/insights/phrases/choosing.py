@@ -155,15 +155,18 @@ def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
     A phrase joins the first group that has a strong single word of it ("waste product" joins "waste", "waste of
-    money") or a longer phrase in which it mostly occurs, or if one of the first members has the same stems, contains it
-    or is contained in it, or differs from it in one word that can stand for the other one ("quit working" joins
-    "stopped working"). Two phrases that share only a negation say different things ("not fit", "not buy").
+    money") or a longer phrase in which it mostly occurs, whose leader has the same stems, contains it or is contained in
+    it, or of which one of the first members differs from it in one word that can stand for the other one ("quit working"
+    joins "stopped working"). Two phrases that share only a negation say different things ("not fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:
         for members in groups:
-            if any(_same(phrase, member, similar) for member in members[:FIRST]) or any(
-                _belongs(phrase, member, members[0]) for member in members
+            leader = members[0]
+            if (
+                _overlap(phrase, leader)
+                or any(_swaps(phrase, member, similar) for member in members[:FIRST])
+                or any(_belongs(phrase, member, leader) for member in members)
             ):
                 members.append(phrase)
                 break
@@ -179,9 +182,14 @@ def _belongs(phrase: Phrase, member: Phrase, leader: Phrase) -> bool:
     return contains(member.stems, phrase.stems) and member.rows >= INSIDE * phrase.rows
 
 
-def _same(one: Phrase, leader: Phrase, similar: Similarity) -> bool:
-    if set(one.stems) == set(leader.stems) or contains(one.stems, leader.stems) or contains(leader.stems, one.stems):
-        return True
+def _overlap(one: Phrase, other: Phrase) -> bool:
+    """Whether the phrases have the same stems, or one contains the other."""
+    same = set(one.stems) == set(other.stems)
+    return same or contains(one.stems, other.stems) or contains(other.stems, one.stems)
+
+
+def _swaps(one: Phrase, leader: Phrase, similar: Similarity) -> bool:
+    """Whether the phrases differ in one word that can stand for the other one, beside a word that they share."""
     if len(one.stems) != len(leader.stems) or len(one.stems) < 2:
         return False
     differ = [(a, b) for a, b in zip(one.stems, leader.stems, strict=True) if a != b]
