@@ -46,8 +46,8 @@ def domain_auc(one: Reference, other: Reference, seed: int) -> tuple[float, floa
 def exceeds_chance(one: Reference, other: Reference, auc: float, seed: int) -> bool:
     """Whether the AUC is above that of every one of 19 random divisions of the same reviews.
 
-    The folds of a cross-validation depend on each other, so with few reviews the AUC varies more than its interval says.
-    With many reviews the interval is right, and the answer is yes without a try.
+    The folds of a cross-validation depend on each other, so with few reviews the AUC varies more than its interval
+    says. With many reviews the interval is right, and the answer is yes without a try.
     """
     if min(len(one.lengths), len(other.lengths)) >= MANY:
         return True

@@ -65,8 +65,8 @@ def measure_drift(
     """Compare new reviews with those of a run's data.
 
     A classifier of n-grams tries to tell the two apart, cross-validated. The verdict is `different` if its AUC is at
-    least `effect` and the 99 % interval of the AUC lies above 0.5; with fewer than 1,000 reviews of a side, it must also be
-    above the AUC of 19 random divisions of the same reviews.
+    least `effect` and the 99 % interval of the AUC lies above 0.5. With fewer than 1,000 reviews of a side, it must
+    also be above the AUC of 19 random divisions of the same reviews.
 
     Args:
         run: A folder made by `tenor train`.

@@ -155,9 +155,10 @@ def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
     A phrase joins the first group that has a strong single word of it ("waste product" joins "waste", "waste of
-    money") or a longer phrase in which it mostly occurs, whose leader has the same stems, contains it or is contained in
-    it, or of which one of the first members differs from it in one word that can stand for the other one ("quit working"
-    joins "stopped working"). Two phrases that share only a negation say different things ("not fit", "not buy").
+    money") or a longer phrase in which it mostly occurs, or whose leader has the same stems, contains it or is
+    contained in it. It also joins if one of the first members differs from it in one word that can stand for the other
+    one ("quit working" joins "stopped working"). Two phrases that share only a negation say different things ("not
+    fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:
