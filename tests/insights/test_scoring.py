@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from helpers.corpora import make_reviews
 
-from tenor.insights.scoring import Contributions, Scorer, Sides
+from tenor.insights.scoring import Contributions, RunScorer, Sides
 from tenor.models.inference import Inference
 from tenor.prediction.worker_model import ModelRef
 
 
 def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
-    scorer = Scorer(ModelRef.of(run))
+    scorer = RunScorer(ModelRef.of(run))
     tokens, lengths = scorer.encode([review.text for review in make_reviews(40, seed=9)])
     contributions = scorer.contributions()
     assert contributions is not None
@@ -36,7 +36,7 @@ def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
 
 
 def test_contributions_do_not_depend_on_the_rows_before(run: Path) -> None:
-    scorer = Scorer(ModelRef.of(run))
+    scorer = RunScorer(ModelRef.of(run))
     tokens, lengths = scorer.encode(["a superb film", "a superb film"])
     contributions = scorer.contributions()
     assert contributions is not None
@@ -46,7 +46,7 @@ def test_contributions_do_not_depend_on_the_rows_before(run: Path) -> None:
 
 
 def test_a_run_without_a_wide_part_has_no_contributions(deep_run: Path) -> None:
-    assert Scorer(ModelRef.of(deep_run)).contributions() is None
+    assert RunScorer(ModelRef.of(deep_run)).contributions() is None
 
 
 def test_the_sides_are_the_halves_of_the_classes() -> None:

@@ -20,7 +20,7 @@ from tenor.insights.phrases.choosing import choose_buckets, rising, sure_growth
 from tenor.insights.phrases.counting import BucketCounts, ExactCounts, PhraseRows
 from tenor.insights.phrases.words import kinds_of
 from tenor.insights.reading import open_inputs
-from tenor.insights.scoring import Scorer
+from tenor.insights.scoring import RunScorer
 from tenor.insights.settings import DriftSettings
 from tenor.insights.shares import wilson
 from tenor.prediction.worker_model import ModelRef
@@ -41,7 +41,11 @@ Files = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Drift:
-    """What `tenor drift` reports; `values` is its JSON."""
+    """What `tenor drift` reports.
+
+    Attributes:
+        values: The values that the command prints as JSON.
+    """
 
     values: dict[str, Any]
 
@@ -88,7 +92,7 @@ def measure_drift(
     """
     settings = settings or DriftSettings()
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
-    scorer = Scorer(ModelRef.of(run))
+    scorer = RunScorer(ModelRef.of(run))
     reference = distinct(_reference(Path(run), scorer, settings, progress), settings.rows, settings.seed)
     new, accounting = _read(given, scorer, settings, progress)
     for rows, where in ((len(reference.lengths), settings.reference or str(run)), (len(new.lengths), given[0])):
@@ -118,7 +122,7 @@ def measure_drift(
     )
 
 
-def _reference(run: Path, scorer: Scorer, settings: DriftSettings, progress: Progress) -> Reference:
+def _reference(run: Path, scorer: RunScorer, settings: DriftSettings, progress: Progress) -> Reference:
     """The sample to compare with."""
     if settings.reference is None:
         found = read_reference(run, len(scorer.words()) + UNKNOWN + 1)
@@ -142,7 +146,7 @@ def _reference(run: Path, scorer: Scorer, settings: DriftSettings, progress: Pro
 
 
 def _read(
-    files: list[str], scorer: Scorer, settings: DriftSettings, progress: Progress
+    files: list[str], scorer: RunScorer, settings: DriftSettings, progress: Progress
 ) -> tuple[Reference, dict[str, Any]]:
     """(a sample of different reviews of raw files, the accounting of all rows).
 
@@ -189,7 +193,7 @@ def _quartiles(rows: Reference) -> dict[str, float]:
     return dict(zip(names, np.percentile(rows.whole_lengths, [25, 50, 75]).tolist(), strict=True))
 
 
-def _predicted(rows: Reference, scorer: Scorer) -> dict[str, dict[str, float]]:
+def _predicted(rows: Reference, scorer: RunScorer) -> dict[str, dict[str, float]]:
     """The share of reviews that the model puts into each class, with its interval."""
     found = scorer.probabilities(rows.tokens, rows.lengths).argmax(axis=1)
     shares = {}

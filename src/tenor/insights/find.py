@@ -22,7 +22,7 @@ from tenor.insights.phrases.finding import Periods, PhraseFinder, PhraseInput
 from tenor.insights.reading import beside, open_inputs
 from tenor.insights.row_store import RowStore
 from tenor.insights.rows import RowsResult, RowsTask, score_piece
-from tenor.insights.scoring import Scorer, Sides
+from tenor.insights.scoring import RunScorer, Sides
 from tenor.insights.settings import InsightsSettings
 from tenor.insights.shares import by_group, over_time, share
 from tenor.insights.times import NO_DAY, choose_period, periods_of
@@ -36,7 +36,11 @@ Files = str | Path | Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Insights:
-    """What `tenor insights` reports; `values` is its JSON."""
+    """What `tenor insights` reports.
+
+    Attributes:
+        values: The values that the command prints as JSON.
+    """
 
     values: dict[str, Any]
 
@@ -76,7 +80,7 @@ def find_insights(
     settings = settings or InsightsSettings()
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     ref = ModelRef.of(run)
-    scorer = Scorer(ref)
+    scorer = RunScorer(ref)
     folder = Path(tempfile.mkdtemp(prefix=".tenor-insights-", dir=Path.cwd() if settings.engine != "local" else None))
     try:
         pieces, results, paths = _score(ref, scorer, given, settings, folder, progress)
@@ -91,7 +95,7 @@ def find_insights(
 
 
 def _score(
-    ref: ModelRef, scorer: Scorer, files: list[str], settings: InsightsSettings, folder: Path, progress: Progress
+    ref: ModelRef, scorer: RunScorer, files: list[str], settings: InsightsSettings, folder: Path, progress: Progress
 ) -> tuple[list[Piece], list[RowsResult], list[Path]]:
     """Read and score all files into row files."""
     inputs = open_inputs(files, scorer, settings, progress)
@@ -136,7 +140,7 @@ class _Analysis:
     """The reduce step: everything that is computed from the rows."""
 
     rows: RowStore
-    scorer: Scorer
+    scorer: RunScorer
     settings: InsightsSettings
     folder: Path
     progress: Progress

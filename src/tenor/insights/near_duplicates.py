@@ -50,7 +50,7 @@ class NearDuplicates:
         self._rows = rows
         self.first = np.arange(len(rows))
         with tempfile.TemporaryDirectory(prefix="near-", dir=folder) as name:
-            words = _Words(rows, Path(name))
+            words = _WordFiles(rows, Path(name))
             parents = find_clusters(words.values, words.starts, similarity, words.bands, progress)
             self.first[words.rows] = words.rows[parents]
 
@@ -80,7 +80,7 @@ class NearDuplicates:
         return clusters
 
 
-class _Words:
+class _WordFiles:
     """The words of all rows that have enough of them, and the hashes of their bands, in files that are mapped."""
 
     def __init__(self, rows: RowStore, folder: Path) -> None:

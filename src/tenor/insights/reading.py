@@ -16,7 +16,7 @@ from tenor.corpus.pieces import Piece, read_piece
 from tenor.corpus.sources import find_sources, inspect
 from tenor.errors import CorpusError, UsageError
 from tenor.evaluation.labelled import choose_rule
-from tenor.insights.scoring import Scorer
+from tenor.insights.scoring import RunScorer
 from tenor.insights.settings import RatedSettings
 from tenor.prediction.titles import open_with_title
 from tenor.preparation.settings import PrepareSettings
@@ -34,7 +34,7 @@ class Inputs:
     is_rated: bool  # whether any file has ratings
 
 
-def open_inputs(files: Sequence[str], scorer: Scorer, settings: RatedSettings, progress: Progress) -> Inputs:
+def open_inputs(files: Sequence[str], scorer: RunScorer, settings: RatedSettings, progress: Progress) -> Inputs:
     """Open files whose rows may have a rating.
 
     Raises:
@@ -50,7 +50,7 @@ def open_inputs(files: Sequence[str], scorer: Scorer, settings: RatedSettings, p
     return Inputs(sources, _rule(sources, scorer, settings, progress), is_rated)
 
 
-def _rule(sources: list[Source], scorer: Scorer, settings: RatedSettings, progress: Progress) -> LabelRule:
+def _rule(sources: list[Source], scorer: RunScorer, settings: RatedSettings, progress: Progress) -> LabelRule:
     given = {name: value for name in _LABELS if (value := getattr(settings, name)) is not None}
     reading = PrepareSettings(**given)
     known = None if given else scorer.config.get("labels")

@@ -18,7 +18,7 @@ from tenor.corpus.pieces import Piece, read_piece
 from tenor.engines.stage import JobStage
 from tenor.evaluation.labelled import EncodedReading
 from tenor.insights.reading import Column
-from tenor.insights.scoring import Scorer
+from tenor.insights.scoring import RunScorer
 from tenor.insights.times import NO_DAY, days_of
 from tenor.prediction.worker_model import ModelRef
 from tenor.preparation.job.reading import PieceCounts
@@ -67,7 +67,7 @@ class RowsResult:
 @JobStage
 def score_piece(task: RowsTask) -> RowsResult:
     """Read and score one piece into a row file."""
-    scorer = Scorer(task.model, task.threads, task.workers)
+    scorer = RunScorer(task.model, task.threads, task.workers)
     reading = EncodedReading(task.piece, task.rule, scorer.encoder)
     words = DistinctWords(TokeniserSettings.from_dict(scorer.config["tokeniser"]))
     by, time = Column(task.by, task.piece), Column(task.time, task.piece)

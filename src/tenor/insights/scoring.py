@@ -32,7 +32,7 @@ class Sides:
         return cls(tuple(range(half)), tuple(range(num_classes - half, num_classes)))
 
 
-class Scorer:
+class RunScorer:
     """Scores texts with the model of a run. Workers make their own from the same reference."""
 
     def __init__(self, ref: ModelRef, threads: int = 0, workers: int = 1) -> None:
