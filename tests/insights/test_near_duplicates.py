@@ -17,14 +17,14 @@ def similarity(one: str, other: str) -> float:
     return len(a & b) / len(a | b)
 
 
-def planted(rows: int, pairs: int, seed: int) -> tuple[list[str], list[tuple[int, int]]]:
-    """Random texts, and copies in which so many words are replaced that the similarity is 0.8 or just above."""
+def planted(rows: int, pairs: int, seed: int, part: int = 9) -> tuple[list[str], list[tuple[int, int]]]:
+    """Random texts, and copies in which a ninth of the words is replaced, so that the similarity is 0.8 or above."""
     rng = random.Random(seed)
     texts = [" ".join(rng.sample(range_words, rng.randint(20, 60))) for _ in range(rows)]
     found = []
     for row in range(pairs):
         words = texts[row].split()
-        replaced = int(len(words) / 9)  # 1 - 2r/(n + r) >= 0.8
+        replaced = len(words) // part  # the similarity is (n - r) / (n + r)
         kept = rng.sample(words, len(words) - replaced)
         fresh = rng.sample([word for word in range_words if word not in words], replaced)
         copy = kept + fresh
@@ -52,6 +52,17 @@ def check_recall(folder: Path, rows: int, pairs: int) -> None:
 
 def test_planted_copies_are_found_and_nothing_else(tmp_path: Path) -> None:
     check_recall(tmp_path, 1500, 300)
+
+
+def test_pairs_that_are_less_alike_are_not_linked(tmp_path: Path) -> None:
+    texts, copies = planted(400, 400, seed=2, part=5)
+    assert all(0.65 < similarity(texts[a], texts[b]) < 0.75 for a, b in copies)
+    store, _ = store_texts(tmp_path, texts)
+    try:
+        first = NearDuplicates(store, 0.75, tmp_path).first
+    finally:
+        store.close()
+    assert (first == np.arange(len(texts))).all()
 
 
 @pytest.mark.soak

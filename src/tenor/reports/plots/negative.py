@@ -83,6 +83,7 @@ def driving_phrases(phrases: Rows, side: str) -> Plot | None:
         axes.barh(range(len(shown)), [row["score"] for row in shown], color=colour)
         axes.set(ylim=(len(shown) - 0.5, -0.5), xlabel="contribution × reviews")
         axes.set_yticks(range(len(shown)), [tick(str(row["phrase"]), 26) for row in shown])
+        axes.locator_params(axis="x", nbins=4)
         axes.grid(False, axis="y")
         listed = ", ".join(f"{row['phrase']} ({row['rows']:,} reviews)" for row in shown[:5])
         words = f"The strongest: {listed}."
