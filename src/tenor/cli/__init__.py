@@ -23,6 +23,8 @@ COMMANDS = (
     "evaluate",
     "predict",
     "serve",
+    "insights",
+    "drift",
     "export",
     "bench",
     "plan",
