@@ -16,9 +16,9 @@ pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 TOKEN = "0123456789abcdef"
 
 
-@pytest.mark.parametrize("cases", [8, pytest.param(400, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("cases", [8, pytest.param(2000, marks=pytest.mark.soak)])
 def test_generated_requests_get_described_answers(folder: Path, tmp_path: Path, cases: int) -> None:
-    """Five operations with up to `cases` requests each in several phases: more than 2,000 requests in the soak test."""
+    """Schemathesis makes up to `cases` requests per operation; only /predict has so many different ones."""
     with served(folder, TOKEN, max_body_kb=64 * 1024) as client:  # its long texts are refused by their length
         command = [
             str(Path(sys.executable).parent / "schemathesis"),
@@ -31,7 +31,7 @@ def test_generated_requests_get_described_answers(folder: Path, tmp_path: Path, 
         ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         num_requests = count_requests(client)
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
-    assert num_requests > 5 * cases, os.linesep.join(ran.stdout.splitlines()[-20:])
+    assert num_requests >= cases, os.linesep.join(ran.stdout.splitlines()[-20:])
 
 
 def count_requests(client: Client) -> float:

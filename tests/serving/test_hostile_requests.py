@@ -14,6 +14,7 @@ import pytest
 from helpers.service import Client, served
 
 from tenor.serving.connections import LARGEST_HEAD, MOST_PIPELINED
+from tenor.serving.limits import _Gzip
 
 PREDICT = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 BODY = b'{"texts": "abc"}'
@@ -97,6 +98,11 @@ def test_a_gzip_bomb_is_refused_without_its_memory(hasty: Client, megabytes: int
     before = psutil.Process().memory_info().rss
     assert exchange(hasty, sent)[9:12] == b"413"
     assert psutil.Process().memory_info().rss - before < 20_000_000
+
+
+def test_decompression_stops_at_the_limit() -> None:
+    """Also if the whole bomb arrives at once: the process never holds what it would become."""
+    assert len(_Gzip().feed(bomb(50), 1001)) == 1001
 
 
 def test_nul_characters_and_controls_are_text(hasty: Client) -> None:

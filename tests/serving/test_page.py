@@ -27,8 +27,9 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser() -> Iterator[Any]:
+    """A browser of its own for each test, because a browser starts and ends processes whenever it likes."""
     # A short path, because the browser creates a socket there and socket paths are limited to about 100 characters.
     with tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True) as home, chromium(Path(home)) as found:
         yield found
@@ -78,6 +79,7 @@ def test_a_csv_file_is_scored_drawn_and_downloaded(page: Page, tmp_path: Path) -
         csv.writer(out).writerows(ROWS)
     page.page.click("#tab-csv")
     page.page.set_input_files("#file", str(file))
+    page.page.wait_for_selector("#csv-choice:not([hidden])")  # the file has been read
     assert page.page.input_value("#column") == "1"  # recognised by its name
     page.page.click("#score")
     page.page.wait_for_selector("#csv-result:not([hidden])")
