@@ -8,6 +8,8 @@ The functions follow the data through the stages:
     tenor.evaluate   run folder and data → metrics
     tenor.load       run folder → model that predicts texts in memory
     tenor.predict    run folder and file of reviews → file of predictions
+    tenor.find_insights  run folder and reviews → what customers say
+    tenor.measure_drift  run folder and new reviews → whether they are like the training data
     tenor.report     run folders and benchmark results → HTML page
 
     tenor.check_behaviour  run folder → which behaviour tests it passes
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     from tenor.errors import TenorError
     from tenor.evaluation.behaviour.judge import Behaviour, PassCount
     from tenor.evaluation.metrics import Evaluation, Metrics
+    from tenor.insights.drift import Drift, measure_drift
+    from tenor.insights.find import Insights, find_insights
+    from tenor.insights.settings import DriftSettings, InsightsSettings
     from tenor.prediction.behaviour import check_behaviour
     from tenor.prediction.evaluate import evaluate
     from tenor.prediction.model import Prediction, SentimentModel, load
@@ -65,12 +70,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Behaviour": "tenor.evaluation.behaviour.judge",
+    "Drift": "tenor.insights.drift",
+    "DriftSettings": "tenor.insights.settings",
     "EmbedResult": "tenor.embedding.embed",
     "EmbedSettings": "tenor.embedding.settings",
     "EvaluateSettings": "tenor.prediction.settings",
     "Evaluation": "tenor.evaluation.metrics",
     "GenerateResult": "tenor.corpus.synthetic.generate",
     "GenerateSettings": "tenor.corpus.synthetic.settings",
+    "Insights": "tenor.insights.find",
+    "InsightsSettings": "tenor.insights.settings",
     "Metrics": "tenor.evaluation.metrics",
     "PassCount": "tenor.evaluation.behaviour.judge",
     "PredictSettings": "tenor.prediction.settings",
@@ -90,10 +99,12 @@ _HOMES = {
     "compare_runs": "tenor.reports.runs.comparison",
     "embed": "tenor.embedding.embed",
     "evaluate": "tenor.prediction.evaluate",
+    "find_insights": "tenor.insights.find",
     "generate": "tenor.corpus.synthetic.generate",
     "list_runs": "tenor.reports.runs.listing",
     "load": "tenor.prediction.model",
     "load_vectors": "tenor.embedding.vectors",
+    "measure_drift": "tenor.insights.drift",
     "neighbours": "tenor.embedding.nearest",
     "predict": "tenor.prediction.predict",
     "prepare": "tenor.preparation.job.prepare",
@@ -103,12 +114,16 @@ _HOMES = {
 
 __all__ = [
     "Behaviour",
+    "Drift",
+    "DriftSettings",
     "EmbedResult",
     "EmbedSettings",
     "EvaluateSettings",
     "Evaluation",
     "GenerateResult",
     "GenerateSettings",
+    "Insights",
+    "InsightsSettings",
     "Metrics",
     "PassCount",
     "PredictSettings",
@@ -129,10 +144,12 @@ __all__ = [
     "compare_runs",
     "embed",
     "evaluate",
+    "find_insights",
     "generate",
     "list_runs",
     "load",
     "load_vectors",
+    "measure_drift",
     "neighbours",
     "predict",
     "prepare",

@@ -18,6 +18,7 @@ from tenor.evaluation.metrics import Metrics, measure
 from tenor.evaluation.scores import Scores
 from tenor.groups import Alone, Group, choose_backend, choose_device, join
 from tenor.memory import keep_freed_memory
+from tenor.store.reference import write_reference
 from tenor.training.balancing.memory_warmup import enlarge, warm_up
 from tenor.training.balancing.mode import OFF
 from tenor.training.balancing.shares import SharePlan, parse_caps
@@ -295,6 +296,8 @@ def _finish(loop: Loop, folder: RunFolder, world: World) -> dict[str, Any]:
     if world.is_first:
         if scores is not None:
             write_row_scores(folder.path, scores)
+        if (reference := loop.task.reference()) is not None:
+            write_reference(folder.path, reference)
         folder.finish(result, loop.task.card())
     return result
 

@@ -115,7 +115,8 @@ def _read(
     file = _open(stream, where)
     groups = range(start, file.num_row_groups if end is None else end)
     wanted = list(dict.fromkeys(name for name in (columns.text, columns.rating, columns.title) if name))
-    kinds = {name: _check_kind(file.schema_arrow.field(name).type, name, where) for name in wanted}
+    dated = columns.rating if unlabelled else None  # without a rule for labels, the column may hold anything
+    kinds = {name: _check_kind(file.schema_arrow.field(name).type, name, where, name == dated) for name in wanted}
     chunks = _chunks(file.metadata, groups, wanted)
     packed = _check_sizes(file.metadata, groups, chunks, where)
     is_delta = any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)
@@ -175,11 +176,12 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return any(getattr(pa.types, name)(kind) for name in names)
 
 
-def _check_kind(kind: pa.DataType, name: str, where: str) -> pa.DataType:
-    """The type of a column; CorpusError if its values cannot be texts or labels."""
+def _check_kind(kind: pa.DataType, name: str, where: str, may_be_date: bool) -> pa.DataType:
+    """The type of a column; CorpusError if its values cannot be texts or labels, or dates where these are allowed."""
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     simple = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
-    if not (_is_bytes(value) or any(is_kind(value) for is_kind in simple)):
+    is_date = may_be_date and pa.types.is_temporal(value)
+    if not (_is_bytes(value) or is_date or any(is_kind(value) for is_kind in simple)):
         raise CorpusError(
             f"column {name!r} holds {str(kind)[:100]}, not text or numbers", where=where, remedy="choose another column"
         )

@@ -132,7 +132,7 @@ def _mixed(state: Any) -> Any:
 
 
 @inlined
-def _extended(state: Any, token: Any) -> Any:
+def extended_hash(state: Any, token: Any) -> Any:
     """The hash of an n-gram from the hash of its first n - 1 tokens and its last token."""
     return _mixed(state * _GOLDEN + np.uint64(token) + _U1)
 
@@ -146,7 +146,7 @@ def _count(tokens: Any, ends: Any, labels: Any, longest: int, shift: Any, before
         for first in range(start, end):
             state = np.uint64(0)
             for at in range(first, min(first + longest, end)):
-                state = _extended(state, tokens[at])
+                state = extended_hash(state, tokens[at])
                 bucket = state >> shift
                 if last[bucket] != before + row:
                     last[bucket] = before + row
@@ -182,7 +182,7 @@ def _find(
         for first in range(start, end):
             state = np.uint64(0)
             for at in range(first, min(first + longest, end)):
-                state = _extended(state, tokens[at])
+                state = extended_hash(state, tokens[at])
                 bucket = state >> shift
                 weight = weights[bucket]
                 if weight == 0.0 or seen[bucket, 0] == stamp + row:

@@ -15,6 +15,7 @@ from tenor.evaluation.scores import Scores
 from tenor.groups import Group
 from tenor.models.stage import StagedModel
 from tenor.store.order import Order
+from tenor.store.reference import Reference
 from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import RuleOfPart
 from tenor.training.settings import TrainSettings
@@ -88,6 +89,10 @@ class Task:
     def validate(self, model: nn.Module, group: Group) -> Metrics | None:
         """Fit what is fitted on the validation rows, and measure the model on them; None if there are no such rows."""
         return self.measure(model, "valid", group)
+
+    def reference(self) -> Reference | None:
+        """A sample of the data that the run folder keeps, to compare new reviews with; None if it is not text."""
+        return None
 
     def describe(self) -> dict[str, Any]:
         """What the run's config.json records, enough to load the model again."""

@@ -26,6 +26,7 @@ from tenor.models.wide.part import WideSpec
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import Split, open_split
+from tenor.store.reference import Reference, sample
 from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import Adagrad, RuleOfPart
 from tenor.training.optim.precision import check_precision
@@ -234,6 +235,9 @@ class Reviews(Task):
             "data_sha256": self.manifest.sha256,
             "vocab_sha256": self.manifest.vocab_sha256,
         }
+
+    def reference(self) -> Reference:
+        return sample(self.splits)
 
     def card(self) -> CardText:
         lines = [_describe_wide(self.spec.wide)] if self.spec.wide else []

@@ -1,0 +1,60 @@
+"""Contributions of n-grams against the logits of the torch model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from helpers.corpora import make_reviews
+
+from tenor.insights.scoring import Contributions, RunScorer, Sides
+from tenor.models.inference import Inference
+from tenor.prediction.worker_model import ModelRef
+
+
+def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
+    scorer = RunScorer(ModelRef.of(run))
+    tokens, lengths = scorer.encode([review.text for review in make_reviews(40, seed=9)])
+    contributions = scorer.contributions()
+    assert contributions is not None
+    found = contributions(tokens, lengths)
+    model = scorer.model.model
+    logits = Inference(model).logits(tokens, lengths)[0, :, 0]  # of the wide part
+    assert model.wide is not None
+    bias, scale = float(model.wide.bias.detach()[0]), float(model.combination.scales[0])
+    ends = np.cumsum(lengths)
+    for row, end in enumerate(ends):
+        start = end - lengths[row]
+        different = {}  # an n-gram counts once per row, however often it occurs
+        for at in range(start, end):
+            for n in range(contributions.longest):
+                if at + n < end:
+                    different[tuple(tokens[at : at + n + 1])] = float(found[at, n])
+        assert abs(sum(different.values()) - scale * (logits[row] - bias)) < 1e-4
+    assert np.abs(found).max() > 0
+
+
+def test_contributions_do_not_depend_on_the_rows_before(run: Path) -> None:
+    scorer = RunScorer(ModelRef.of(run))
+    tokens, lengths = scorer.encode(["a superb film", "a superb film"])
+    contributions = scorer.contributions()
+    assert contributions is not None
+    found = contributions(tokens, lengths)
+    np.testing.assert_array_equal(found[: lengths[0]], found[lengths[0] :])
+    np.testing.assert_array_equal(contributions(tokens, lengths), found)
+
+
+def test_a_run_without_a_wide_part_has_no_contributions(deep_run: Path) -> None:
+    assert RunScorer(ModelRef.of(deep_run)).contributions() is None
+
+
+def test_the_sides_are_the_halves_of_the_classes() -> None:
+    assert Sides.of(2) == Sides((0,), (1,))
+    assert Sides.of(5) == Sides((0, 1), (3, 4))
+
+
+def test_n_grams_without_importance_contribute_nothing() -> None:
+    torch.manual_seed(0)
+    none = Contributions(np.zeros(16, np.float32), np.ones(16, np.float32), 2)
+    assert not none(np.array([2, 3, 4], np.int32), np.array([3], np.int32)).any()
