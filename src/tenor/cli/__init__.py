@@ -22,6 +22,8 @@ COMMANDS = (
     "runs",
     "evaluate",
     "predict",
+    "insights",
+    "drift",
     "serve",
     "insights",
     "drift",
