@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tenor.corpus.labels import BINARY, STARS
 from tenor.errors import RunError
 from tenor.evaluation.behaviour.cases import read_cases
-from tenor.evaluation.behaviour.judge import Answer, Behaviour, judge
+from tenor.evaluation.behaviour.judge import Behaviour, TextAnswer, judge
 from tenor.prediction.model import SentimentModel, load
 from tenor.progress import SILENT, Progress
 from tenor.store.atomic import write_bytes
@@ -49,16 +49,16 @@ def check_behaviour(run: str | Path, progress: Progress = SILENT) -> Behaviour:
     return result
 
 
-def answer(model: SentimentModel, texts: list[str], run: str | Path) -> tuple[list[Answer], int]:
+def answer(model: SentimentModel, texts: list[str], run: str | Path) -> tuple[list[TextAnswer], int]:
     """Return what the model says about each text, and the number of texts without any known word."""
     predictions, probabilities = model.predict(texts), model.probabilities(texts)
     unknown = sum(not prediction.known_words for prediction in predictions)
     if model.classes == BINARY:
         labels = [prediction.label for prediction in predictions]
-        return list(map(Answer, labels, probabilities[:, 1].tolist())), unknown
+        return list(map(TextAnswer, labels, probabilities[:, 1].tolist())), unknown
     if model.classes == STARS:
         chances = positive_of_stars(probabilities).tolist()
-        return [Answer(BINARY[chance > 0.5], chance) for chance in chances], unknown
+        return [TextAnswer(BINARY[chance > 0.5], chance) for chance in chances], unknown
     raise RunError(
         f"has the classes {', '.join(model.classes):.80}, and the behaviour tests need negative and positive, or stars",
         where=run,

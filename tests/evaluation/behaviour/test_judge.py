@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenor.evaluation.behaviour.cases import Case
-from tenor.evaluation.behaviour.judge import Answer, judge, passes
+from tenor.evaluation.behaviour.judge import TextAnswer, judge, passes
 
 
 def case(kind: str, name: str, expected: str, *texts: str, hard: bool = False) -> Case:
@@ -34,12 +34,16 @@ def case(kind: str, name: str, expected: str, *texts: str, hard: bool = False) -
     ],
 )
 def test_what_passes(name: str, expected: str, labels: list[str], chances: list[float], is_right: bool) -> None:
-    answers = [Answer(label, chance) for label, chance in zip(labels, chances, strict=True)]
+    answers = [TextAnswer(label, chance) for label, chance in zip(labels, chances, strict=True)]
     assert passes(case("a", name, expected, *("x" * len(answers))), answers) is is_right
 
 
 def test_counts_by_kind_and_type_leave_hard_kinds_out_of_the_total() -> None:
-    answers = {"good": Answer("positive", 0.9), "bad": Answer("negative", 0.2), "odd": Answer("positive", 0.7)}
+    answers = {
+        "good": TextAnswer("positive", 0.9),
+        "bad": TextAnswer("negative", 0.2),
+        "odd": TextAnswer("positive", 0.7),
+    }
     cases = [
         case("plain", "minimum", "positive", "good"),
         case("plain", "minimum", "negative", "bad"),

@@ -13,7 +13,7 @@ SURE = 0.95  # two probabilities beyond this one need not differ: there is no ro
 
 
 @dataclass(frozen=True)
-class Answer:
+class TextAnswer:
     """What a model says about one text: its label, and the probability of positive."""
 
     label: str
@@ -68,7 +68,7 @@ class Behaviour:
         return {"format": FORMAT, **values}
 
 
-def passes(case: Case, answers: Sequence[Answer]) -> bool:
+def passes(case: Case, answers: Sequence[TextAnswer]) -> bool:
     """Return whether a model that gives these answers to the texts of a case passes it."""
     if case.type == MINIMUM:
         return answers[0].label == case.expected
@@ -81,7 +81,7 @@ def passes(case: Case, answers: Sequence[Answer]) -> bool:
     return after > before or min(before, after) >= SURE
 
 
-def judge(cases: Sequence[Case], answers: Mapping[str, Answer]) -> Behaviour:
+def judge(cases: Sequence[Case], answers: Mapping[str, TextAnswer]) -> Behaviour:
     """Count the cases that pass.
 
     Args:
@@ -110,7 +110,7 @@ def _count(names: Sequence[str | None], cases: Sequence[Case], results: Sequence
     return counts
 
 
-def _failure(case: Case, answers: Sequence[Answer]) -> dict[str, Any]:
+def _failure(case: Case, answers: Sequence[TextAnswer]) -> dict[str, Any]:
     return {
         "kind": case.kind,
         "type": case.type,
