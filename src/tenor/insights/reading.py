@@ -26,7 +26,7 @@ _LABELS = ("labels", "negative", "positive")
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ReviewFiles:
     """The files to read, and what their ratings mean."""
 
     sources: list[Source]
@@ -34,7 +34,7 @@ class Inputs:
     is_rated: bool  # whether any file has ratings
 
 
-def open_inputs(files: Sequence[str], scorer: RunScorer, settings: RatedSettings, progress: Progress) -> Inputs:
+def open_inputs(files: Sequence[str], scorer: RunScorer, settings: RatedSettings, progress: Progress) -> ReviewFiles:
     """Open files whose rows may have a rating.
 
     Raises:
@@ -47,7 +47,7 @@ def open_inputs(files: Sequence[str], scorer: RunScorer, settings: RatedSettings
 
     sources = open_with_title(look, scorer.config, settings.title_column, files[0], progress)
     is_rated = any(source.columns is None or source.columns.rating for source in sources)
-    return Inputs(sources, _rule(sources, scorer, settings, progress), is_rated)
+    return ReviewFiles(sources, _rule(sources, scorer, settings, progress), is_rated)
 
 
 def _rule(sources: list[Source], scorer: RunScorer, settings: RatedSettings, progress: Progress) -> LabelRule:
