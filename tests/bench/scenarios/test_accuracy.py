@@ -186,7 +186,7 @@ TWO = LabelledTexts(["good film", "bad film"], [1, 0])
 def test_fasttext_chooses_by_validation_and_survives_nan(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = fake_fasttext(monkeypatch, failures=0)
     fitted = fast_text.grid(Given(TWO, TWO, 5, 2), [{"lr": 9}, {"lr": 2}, {"lr": 1}])
-    assert fitted.chosen == "lr=1" and fitted.size == 3
+    assert fitted.chosen == "lr=1 (1 of 3 settings failed)" and fitted.size == 3
     assert fitted.chances(["so good", "so bad", ""]).tolist() == pytest.approx([0.75, 0.25, 0.0])
     assert asked[0]["text"] == "__label__1 good film\n__label__0 bad film\n"
     assert all((one["seed"], one["thread"]) == (5, 2) for one in asked)

@@ -34,6 +34,7 @@ def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
 
     with tempfile.TemporaryDirectory(prefix="tenor-bench-") as scratch:
         file = write_lines(given.train, Path(scratch) / "train.txt")
+        failed: list[str] = []
 
         def train(option: dict[str, Any]) -> tuple[str, Any, float]:
             name = " ".join(f"{key}={value:g}" for key, value in option.items())
@@ -43,13 +44,15 @@ def grid(given: Given, options: Sequence[dict[str, Any]]) -> Fitted:
                 )
             except RuntimeError as error:  # "Encountered NaN", which happens with some settings and builds
                 print(f"fastText with {name}: {error}", file=sys.stderr)
+                failed.append(name)
                 return name, None, FAILED
             return name, model, accuracy_of(_chances(model, given.valid.texts), given.valid.labels)
 
         best, others = choose_best(options, train)
         if best.accuracy == FAILED:
             raise WorkerError("fastText fails with every setting", remedy="omit the row with --rows")
-        return _fitted(best.model, best.seconds, others, best.name)
+        note = f" ({len(failed)} of {len(options)} settings failed)" if failed else ""
+        return _fitted(best.model, best.seconds, others, best.name + note)
 
 
 def autotune(given: Given) -> Fitted:
