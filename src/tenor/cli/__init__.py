@@ -25,14 +25,13 @@ COMMANDS = (
     "insights",
     "drift",
     "serve",
-    "insights",
-    "drift",
     "export",
     "bench",
     "plan",
     "report",
     "doctor",
 )
+FOLDERS = {"embed": "words.", "neighbours": "words."}  # of commands that have one within `commands/`
 
 
 def _print_version(wanted: bool) -> None:
@@ -58,7 +57,7 @@ def build_app() -> typer.Typer:
     app = typer.Typer(name="tenor", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
     app.callback()(_root)
     for name in COMMANDS:
-        module = importlib.import_module(f"tenor.cli.commands.{name}")
+        module = importlib.import_module(f"tenor.cli.commands.{FOLDERS.get(name, '')}{name}")
         app.command(name)(getattr(module, name))
     return app
 

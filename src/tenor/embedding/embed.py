@@ -22,9 +22,9 @@ from tenor.embedding.vectors import CONFIG, Subwords, Vectors, save_vectors
 from tenor.embedding.workers.checkpoints import FOLDER, SavedProgress, load_checkpoint
 from tenor.embedding.workers.division import Division
 from tenor.embedding.workers.machines import Machines, scaled_rate
-from tenor.embedding.workers.supervisor import Plan, Supervisor
+from tenor.embedding.workers.supervisor import Supervisor, TeamPlan
 from tenor.embedding.workers.tables import Tables
-from tenor.embedding.workers.team import Work, WorkerTeam
+from tenor.embedding.workers.team import TeamWork, WorkerTeam
 from tenor.environment import usable_cores
 from tenor.errors import Stopped, TenorError, UsageError, WorkerError
 from tenor.groups import choose_backend, join
@@ -95,7 +95,7 @@ def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, 
     with _claimed(folder, settings.resume) if world.is_first else contextlib.nullcontext():
         words, blocks = read_words(source, settings.min_count, settings.max_words, progress)
         with contextlib.closing(blocks):
-            work = Work(words, blocks, _rows(words, settings), settings)
+            work = TeamWork(words, blocks, _rows(words, settings), settings)
             with _joined(world, work, backend) as machines:
                 return EmbedResult(folder, _train(folder if world.is_first else None, work, machines, progress))
 
@@ -125,7 +125,7 @@ def _refuse_taken(folder: Path, resume: bool) -> None:
 
 
 @contextlib.contextmanager
-def _joined(world: World, work: Work, backend: str) -> Iterator[Machines]:
+def _joined(world: World, work: TeamWork, backend: str) -> Iterator[Machines]:
     """The machines that train together, with this machine's tables."""
     settings, num_words = work.settings, len(work.words.words)
     num_workers = usable_cores() // world.local_size if settings.workers == "auto" else int(settings.workers)
@@ -144,7 +144,7 @@ def _joined(world: World, work: Work, backend: str) -> Iterator[Machines]:
         group.close()
 
 
-def _train(folder: Path | None, work: Work, machines: Machines, progress: Progress) -> dict[str, Any]:
+def _train(folder: Path | None, work: TeamWork, machines: Machines, progress: Progress) -> dict[str, Any]:
     """Train and save the vectors; without a folder, another machine saves them."""
     settings, tables, blocks = work.settings, machines.tables, work.blocks
     identity, total = _identity(work), settings.epochs * blocks.num_blocks
@@ -154,7 +154,7 @@ def _train(folder: Path | None, work: Work, machines: Machines, progress: Progre
     division = Division(done.blocks, sum(every[: machines.group.rank]), len(tables.counters), sum(every))
     per_block = work.words.total / max(1, blocks.num_blocks)
     blocks_each = max(1, round(settings.average_words / BLOCK_WORDS))
-    plan = Plan(folder, identity, total, per_block, blocks_each, settings.checkpoint_seconds)
+    plan = TeamPlan(folder, identity, total, per_block, blocks_each, settings.checkpoint_seconds)
     rate = scaled_rate(settings.lr, len(every))
     team = WorkerTeam(tables, replace(work, settings=replace(settings, lr=rate)), division, machines.is_alone)
     now = Supervisor(plan, team, machines, done).run(progress)
@@ -197,7 +197,7 @@ def fill_first_vectors(table: npt.NDArray[np.float32], seed: int) -> None:
         rows[:] = (rng.random(rows.shape, np.float32) - np.float32(0.5)) / dim
 
 
-def _made(work: Work, tables: Tables) -> Vectors:
+def _made(work: TeamWork, tables: Tables) -> Vectors:
     words, shape = work.words.words, _subwords(work.settings)
     if work.rows is None or not shape.buckets:
         return Vectors(words, tables.inputs)
@@ -213,7 +213,7 @@ def _subwords(settings: EmbedSettings) -> Shape:
     return Shape(settings.min_chars, settings.max_chars, settings.buckets if settings.subwords else 0)
 
 
-def _identity(work: Work) -> dict[str, object]:
+def _identity(work: TeamWork) -> dict[str, object]:
     """What a resumed training must have in common with the one it continues."""
     return {**{f"--{name}": value for name, value in _recorded(work.settings).items()}, "text": work.words.sha256}
 

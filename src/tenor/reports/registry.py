@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from tenor.reports.drawing.plot import Plot
 from tenor.reports.plots import money
 from tenor.reports.plots.accuracy import accuracy_against_seconds
-from tenor.reports.plots.convergence import convergence, thresholds
 from tenor.reports.plots.forecasts import parts_by_workers, time_by_workers
 from tenor.reports.plots.medians import medians
 from tenor.reports.plots.money import Offer
-from tenor.reports.plots.scaling import RATES, scaling
-from tenor.reports.plots.stage_scaling import stage_scaling
+from tenor.reports.plots.scaling.convergence import convergence, thresholds
+from tenor.reports.plots.scaling.overall import RATES, scaling
+from tenor.reports.plots.scaling.stages import stage_scaling
 from tenor.reports.plots.strategies import accuracy_curves, by_workers
 from tenor.reports.result_file import ResultData, is_scaling
 from tenor.reports.settings import ReportSettings

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import tenor
 from tenor.errors import UsageError
 from tenor.reports.drawing.plot import Plot
-from tenor.reports.plots.convergence import convergence, thresholds
 from tenor.reports.plots.medians import medians
 from tenor.reports.plots.money import Offer, dollars_against_time, pareto, planned_accuracy
-from tenor.reports.plots.scaling import scaling, scaling_lines
+from tenor.reports.plots.scaling.convergence import convergence, thresholds
+from tenor.reports.plots.scaling.overall import scaling, scaling_lines
 from tenor.reports.registry import DRAWINGS, draw_result
 from tenor.reports.report import render
 from tenor.reports.result_file import parse_result, read_result

@@ -20,9 +20,7 @@ _SOURCES = (
 @command(example="tenor report RUN-LSTM RUN-GRU --out compare.html", settings=ReportSettings)
 def report(
     console: Console,
-    sources: Annotated[
-        list[Path], typer.Argument(help=_SOURCES, metavar="RUN-or-VECTORS-or-RESULT...", show_default=False)
-    ],
+    sources: Annotated[list[Path], typer.Argument(help=_SOURCES, metavar="SOURCES...", show_default=False)],
     settings: ReportSettings,
     out: Annotated[
         Path | None,

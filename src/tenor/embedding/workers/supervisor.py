@@ -19,7 +19,7 @@ LOOK_SECONDS_TOGETHER = 0.005  # the same if other machines wait for the end of 
 
 
 @dataclass(frozen=True)
-class Plan:
+class TeamPlan:
     """What the supervisor must know besides its team.
 
     Attributes:
@@ -42,7 +42,7 @@ class Plan:
 class Supervisor:
     """Runs a team to the end of its work."""
 
-    def __init__(self, plan: Plan, team: WorkerTeam, machines: Machines, done: SavedProgress) -> None:
+    def __init__(self, plan: TeamPlan, team: WorkerTeam, machines: Machines, done: SavedProgress) -> None:
         self.plan, self.team, self.machines, self.done = plan, team, machines, done
         self.tables = team.tables
         self._pause = LOOK_SECONDS if machines.is_alone else LOOK_SECONDS_TOGETHER

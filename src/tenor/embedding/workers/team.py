@@ -27,7 +27,7 @@ GRACE_SECONDS = 30.0  # for workers to end the blocks they are at
 
 
 @dataclass(frozen=True)
-class Work:
+class TeamWork:
     """What to train on, and how.
 
     Attributes:
@@ -50,7 +50,7 @@ class WorkerTeam:
     stop after the blocks they are at.
     """
 
-    def __init__(self, tables: Tables, work: Work, division: Division, is_alone: bool) -> None:
+    def __init__(self, tables: Tables, work: TeamWork, division: Division, is_alone: bool) -> None:
         self.tables, self.work, self.division, self.is_alone = tables, work, division, is_alone
         self.signal = 0
         self._processes: list[subprocess.Popen[bytes]] = []

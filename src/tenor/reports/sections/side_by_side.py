@@ -11,10 +11,10 @@ from tenor.reports.drawing.plot import Plot
 from tenor.reports.page import Section
 from tenor.reports.plots.calibration import reliability_curves
 from tenor.reports.plots.confusion import confusions
-from tenor.reports.plots.convergence import thresholds
 from tenor.reports.plots.curves import learning_curves, points
 from tenor.reports.plots.money import Offer, accuracy_against_dollars
-from tenor.reports.plots.scaling import scaling
+from tenor.reports.plots.scaling.convergence import thresholds
+from tenor.reports.plots.scaling.overall import scaling
 from tenor.reports.runs.comparison import RunComparison, compare_runs, differing_settings
 from tenor.reports.runs.data import RunData
 from tenor.reports.sections.behaviour import behaviours_side_by_side

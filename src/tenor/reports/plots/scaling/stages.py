@@ -8,7 +8,7 @@ from typing import Any
 
 from tenor.bench.scaling_tables import UNTIL, scaling_tables
 from tenor.reports.drawing.plot import Plot
-from tenor.reports.plots.scaling import scaling
+from tenor.reports.plots.scaling.overall import scaling
 from tenor.reports.values import readable
 
 MOST_PLOTS = 12

@@ -7,7 +7,7 @@ from typing import Any
 
 from tenor.reports.drawing.plot import Plot, PlotData, finish
 from tenor.reports.drawing.theme import canvas, series_style
-from tenor.reports.plots.scaling import line_name
+from tenor.reports.plots.scaling.overall import line_name
 from tenor.reports.values import counted, left_out, number, numbers, readable, sentence, tick
 
 MOST_PANELS = 9

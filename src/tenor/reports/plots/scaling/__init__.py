@@ -1,0 +1,1 @@
+"""Plots of scaling: speed-up and efficiency, stage by stage, and convergence by the number of workers."""
