@@ -11,7 +11,7 @@ def seconds_text(seconds: float) -> str:
     """Such as `3.2 h`, `45 s` or `17 ms`.
 
     >>> seconds_text(5400), seconds_text(0.0171)
-    ('1.5 h', '17 ms')
+    ('1.5 h', '17.1 ms')
     """
     if not math.isfinite(seconds):
         return "never"

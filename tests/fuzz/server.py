@@ -76,10 +76,13 @@ def _warm(seeds: Seeds, work: Path) -> None:
     importlib.import_module("matplotlib.backends.backend_svg")
     importlib.import_module("matplotlib.backends.backend_agg")
     from tenor import cli
+    from tenor.store.manifest import Manifest
+    from tenor.training.recipe import DataFacts, complete
     from tenor.training.settings import TrainSettings
     from tenor.training.tasks.reviews import Reviews
 
-    task = Reviews(seeds.data, TrainSettings(batch_size=16, workers="1"))
+    settings = TrainSettings(batch_size=16, workers="1", embeddings="none")
+    task = Reviews(seeds.data, complete(settings, DataFacts.of(Manifest.load(seeds.data))))
     task.load(0, 0, slice(0, 16))
     task.close()
     command = typer.main.get_command(cli.build_app())

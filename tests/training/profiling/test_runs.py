@@ -18,6 +18,7 @@ from tenor.training.parameter_server.claims import MOST_SPANS, read_counts
 from tenor.training.profiling.collect import gather_spans
 from tenor.training.profiling.spans import OFF, PARTS, STEP, Profiler, RecordingProfiler, Span
 from tenor.training.profiling.trace import trace_events
+from tenor.training.recipe import complete
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.points import Points
 
@@ -29,11 +30,11 @@ def check_trace(trace: dict[str, Any], num_workers: int) -> None:
     events = trace["traceEvents"]
     names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
     assert len(names) == num_workers
-    complete = [e for e in events if e["ph"] == "X"]
-    assert {e["ph"] for e in events} == {"M", "X"} and min(e["ts"] for e in complete) == 0
+    timed = [e for e in events if e["ph"] == "X"]
+    assert {e["ph"] for e in events} == {"M", "X"} and min(e["ts"] for e in timed) == 0
     for process in names:
         for thread in (0, 1):
-            own = [e for e in complete if (e["pid"], e["tid"]) == (process, thread)]
+            own = [e for e in timed if (e["pid"], e["tid"]) == (process, thread)]
             own.sort(key=lambda e: (e["ts"], -e["dur"]))
             for one, other in pairwise(own):
                 end = one["ts"] + one["dur"]
@@ -53,7 +54,7 @@ def check_trace(trace: dict[str, Any], num_workers: int) -> None:
     ],
 )
 def test_every_strategy_records_its_parts(strategy: str, size: int, tmp_path: Path) -> None:
-    settings = TrainSettings(strategy=strategy, workers=size, **POINTS)
+    settings = complete(TrainSettings(strategy=strategy, workers=size, **POINTS), None)
     task = Points(settings)
 
     def act(seat: Any) -> dict[str, list[Span]]:
@@ -75,7 +76,7 @@ def test_every_strategy_records_its_parts(strategy: str, size: int, tmp_path: Pa
 
 
 def test_recording_does_not_change_the_weights() -> None:
-    settings = TrainSettings(workers=2, **POINTS)
+    settings = complete(TrainSettings(workers=2, **POINTS), None)
     task = Points(settings)
 
     def act(seat: Any, profile: Profiler) -> str:

@@ -14,7 +14,7 @@ def ring_seconds(payload: float, workers: int, latency: float, bytes_per_s: floa
 
     T = 2(N − 1) × (latency + payload / (N × bandwidth))
 
-    >>> ring_seconds(8e6, 4, 0.001, 1e9)
+    >>> round(ring_seconds(8e6, 4, 0.001, 1e9), 6)
     0.018
     """
     return 2 * (workers - 1) * (latency + payload / workers / bytes_per_s)
