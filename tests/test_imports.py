@@ -21,6 +21,7 @@ LEVELS = (
     ("models", "evaluation"),
     ("embedding",),
     ("training",),
+    ("runtime",),
     ("prediction",),
     ("insights", "serving"),
     ("bench",),

@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from tenor.insights.settings import DriftSettings, InsightsSettings
     from tenor.prediction.behaviour import check_behaviour
     from tenor.prediction.evaluate import evaluate
-    from tenor.prediction.model import Prediction, SentimentModel, load
     from tenor.prediction.predict import predict
     from tenor.prediction.settings import EvaluateSettings, PredictSettings
     from tenor.preparation.job.prepare import prepare
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from tenor.reports.runs.comparison import RunComparison, compare_runs
     from tenor.reports.runs.listing import RunSummary, list_runs
     from tenor.reports.settings import ReportSettings, RunsSettings
+    from tenor.runtime.model import Prediction, SentimentModel, load
     from tenor.training.launching.launch import TrainResult, train
     from tenor.training.settings import TrainSettings
 
@@ -83,14 +83,14 @@ _HOMES = {
     "Metrics": "tenor.evaluation.metrics",
     "PassCount": "tenor.evaluation.behaviour.judge",
     "PredictSettings": "tenor.prediction.settings",
-    "Prediction": "tenor.prediction.model",
+    "Prediction": "tenor.runtime.model",
     "PrepareResult": "tenor.preparation.job.result",
     "PrepareSettings": "tenor.preparation.settings",
     "ReportSettings": "tenor.reports.settings",
     "RunComparison": "tenor.reports.runs.comparison",
     "RunSummary": "tenor.reports.runs.listing",
     "RunsSettings": "tenor.reports.settings",
-    "SentimentModel": "tenor.prediction.model",
+    "SentimentModel": "tenor.runtime.model",
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launching.launch",
     "TrainSettings": "tenor.training.settings",
@@ -102,7 +102,7 @@ _HOMES = {
     "find_insights": "tenor.insights.find",
     "generate": "tenor.corpus.synthetic.generate",
     "list_runs": "tenor.reports.runs.listing",
-    "load": "tenor.prediction.model",
+    "load": "tenor.runtime.model",
     "load_vectors": "tenor.embedding.vectors",
     "measure_drift": "tenor.insights.drift",
     "neighbours": "tenor.embedding.nearest",

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec, initialise
-from tenor.models.wide.part import WideSpec
+from tenor.models.classifier import ReviewClassifier
+from tenor.models.deep.part import initialise
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 from tenor.training.runs.config import FORMAT
 
 WORDS = ["good", "bad", "film", "plot", "not"]

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec, initialise
-from tenor.models.inference import Inference, shortened, to_probabilities
-from tenor.models.wide.part import WideSpec
+from tenor.models.classifier import ReviewClassifier
+from tenor.models.deep.part import initialise
+from tenor.models.inference import Inference, to_probabilities
+from tenor.models.rows import shortened
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 
 ROWS = [[5, 6, 7, 8, 9, 10, 11], [3], [4, 5, 6, 7, 8], [2, 3, 4, 5, 6, 7]]
 TOKENS = np.array([token for row in ROWS for token in row], np.int32)

@@ -13,7 +13,7 @@ from helpers.command import run_tenor
 
 import tenor
 from tenor.errors import UsageError
-from tenor.prediction.texts import as_texts
+from tenor.runtime.texts import as_texts
 
 TEXTS = ["a superb film", "dreadful and boring", "superb"]
 

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from tenor.models.batch import Batch
 from tenor.models.combination import Combination
-from tenor.models.deep.part import Deep, DeepSpec
+from tenor.models.deep.part import Deep
+from tenor.models.spec import ModelSpec
 from tenor.models.stage import Stage, StagedModel
-from tenor.models.wide.part import Wide, WideSpec
-
-
-@dataclass(frozen=True)
-class ModelSpec:
-    """The architecture of the model; the run's config.json records it. At least one part is not None."""
-
-    num_classes: int = 2
-    wide: WideSpec | None = None
-    deep: DeepSpec | None = None
-
-    @property
-    def num_outputs(self) -> int:
-        """Two classes need one logit."""
-        return 1 if self.num_classes == 2 else self.num_classes
-
-    @property
-    def num_parts(self) -> int:
-        return (self.wide is not None) + (self.deep is not None)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+from tenor.models.wide.part import Wide
 
 
 class ReviewClassifier(StagedModel):

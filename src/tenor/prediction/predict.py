@@ -16,13 +16,13 @@ from tenor.corpus.texts import read_piece_texts, text_source
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
-from tenor.prediction.model import SentimentModel
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import PredictSettings
-from tenor.prediction.threads import inference_threads, num_threads
+from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.progress import SILENT, Progress
+from tenor.runtime.model import SentimentModel
 from tenor.store.atomic import check_target, replacing
 from tenor.threads import describe_team
 
@@ -139,8 +139,8 @@ def unknown_warning(unknown: int, rows: int) -> str:
 @JobStage
 def predict_piece(task: PredictTask) -> PredictResult:
     """Predict the reviews of one piece into a file."""
-    inference_threads(task.threads, task.workers)
     model, rows, unknown = model_of(task.model), 0, 0
+    model.threads = num_threads(task.threads, task.workers)
     with replacing(Path(task.out)) as temporary, temporary.open("w", encoding="utf-8") as file:
         for texts in read_piece_texts(task.piece):
             for prediction in model.predict(texts):

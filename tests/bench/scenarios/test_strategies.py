@@ -7,9 +7,9 @@ import pytest
 from tenor.bench.scenarios import bench, strategies
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec
+from tenor.models.classifier import ReviewClassifier
 from tenor.models.dense import DenseClassifier
+from tenor.models.spec import DeepSpec, ModelSpec
 from tenor.reports.report import render
 from tenor.reports.result_file import parse_result
 from tenor.reports.settings import ReportSettings

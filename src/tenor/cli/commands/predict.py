@@ -19,7 +19,7 @@ from tenor.prediction.settings import PredictSettings
 from tenor.settings import changed, field_names, option_name
 
 if TYPE_CHECKING:
-    from tenor.prediction.model import Prediction
+    from tenor.runtime.model import Prediction
 
 
 @command(example="echo 'not bad at all' | tenor predict run -", settings=PredictSettings)
@@ -71,7 +71,7 @@ def _print(console: Console, run: Path, source: str, settings: PredictSettings) 
     from tenor.corpus.pieces import whole
     from tenor.corpus.texts import read_piece_texts, read_texts
     from tenor.prediction.predict import open_texts, unknown_warning
-    from tenor.prediction.threads import inference_threads
+    from tenor.prediction.threads import num_threads
     from tenor.prediction.titles import title_of, warn_of_no_title
     from tenor.preparation.job.startup import announce
 
@@ -83,7 +83,7 @@ def _print(console: Console, run: Path, source: str, settings: PredictSettings) 
         raise UsageError(what, remedy="give a file instead of -")
     model, progress, rows, unknown = tenor.load(run), console.progress(), 0, 0
     announce(progress)
-    inference_threads(settings.threads, 1)
+    model.threads = num_threads(settings.threads, 1)
     if source != "-":
         batches = read_piece_texts(whole(open_texts(model, source, settings, progress)))
     else:

@@ -18,11 +18,11 @@ from tenor.evaluation.goal import Goal
 from tenor.evaluation.metrics import Metrics, measure
 from tenor.evaluation.scores import Scores
 from tenor.groups import Group
-from tenor.models.classifier import ModelSpec, ReviewClassifier
+from tenor.models.classifier import ReviewClassifier
 from tenor.models.combination import fit_combination
-from tenor.models.deep.part import Deep, DeepSpec, initialise
+from tenor.models.deep.part import Deep, initialise
 from tenor.models.inference import Inference, to_probabilities
-from tenor.models.wide.part import WideSpec
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import Split, open_split
