@@ -62,6 +62,26 @@ class Convolution:
         best += self._bias
         return np.maximum(best, 0.0, out=best)
 
+    def by_word(self, tokens: NDArray[np.int32]) -> Floats:
+        """(tokens, hidden): what each word of one row adds to the largest output of each filter, apart from the bias.
+
+        Filters that are not active are 0, and so are words outside a filter's best window.
+        """
+        window, hidden = self._shape
+        products = self._products_of(tokens.astype(np.int64))  # (tokens, window, hidden)
+        sums = np.zeros((len(tokens), hidden), products.dtype)
+        for k in range(window):
+            late = window - 1 - k  # steps between the word and the end of the window
+            sums[late:] += products[: len(tokens) - late, k]
+        last = sums.argmax(axis=0)
+        filters = np.flatnonzero(sums[last, np.arange(hidden)] + self._bias > 0)
+        values = np.zeros_like(sums)
+        for k in range(window):
+            words = last[filters] - (window - 1 - k)
+            inside = words >= 0
+            values[words[inside], filters[inside]] += products[words[inside], k, filters[inside]]
+        return values
+
     def _keep(self, words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keep the products of as many words as there is room for.
 

@@ -43,6 +43,17 @@ class DeepLogits:
         logits: NDArray[np.float64] = pooled @ self._weights["head.weight"].T + self._weights["head.bias"]
         return logits.astype(np.float64)
 
+    @property
+    def num_outputs(self) -> int:
+        return len(self._weights["head.bias"])
+
+    def word_values(self, tokens: NDArray[np.int32]) -> NDArray[np.float64] | None:
+        """(tokens, outputs): what each word of a row adds to its logits; None for cells without such a division."""
+        if self._convolution is None:
+            return None
+        values: NDArray[np.float64] = self._convolution.by_word(tokens) @ self._weights["head.weight"].T
+        return values.astype(np.float64)
+
     def _through_layers(
         self, tokens: NDArray[np.int32], lengths: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> NDArray[Any]:

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 
 from tenor.environment import usable_cores
 from tenor.evaluation.decision import decide
+from tenor.errors import UsageError
 from tenor.preparation.tokeniser.encode import Encoder
+from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
-from tenor.runtime.combined import CombinedParts
+from tenor.runtime.combined import CombinedParts, with_unknown
+from tenor.runtime.explain import Piece, deep_values, toward, wide_ngrams, word_values
 from tenor.runtime.read_run import RunContents, read_run
 from tenor.runtime.texts import Texts, as_texts
+from tenor.runtime.wide import FoundNgrams
 
 CHUNK = 1024  # texts that a thread handles at a time
 
@@ -58,6 +62,45 @@ class TextScores:
 
     probabilities: NDArray[np.float32]  # (texts, classes)
     known_words: NDArray[np.int64]  # (texts,)
+
+
+@dataclass(frozen=True)
+class TextNgrams:
+    """The n-grams of some texts, one text after another.
+
+    Attributes:
+        tokens: The token ids of all texts.
+        found: `starts` says where the n-grams of each text begin; each n-gram has its first token in `tokens`
+            (`firsts`), its number of tokens (`sizes`) and what it adds to each logit (`values`).
+        words: The vocabulary.
+    """
+
+    tokens: NDArray[np.int32]
+    found: FoundNgrams
+    words: Sequence[str]
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """(texts + 1,): where the n-grams of each text begin."""
+        return self.found.starts
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(n-grams, outputs): what each n-gram adds to the logits."""
+        return self.found.values
+
+    def phrase(self, ngram: int) -> str:
+        """Return the words of an n-gram; an unknown word is written as …
+
+        Args:
+            ngram: Its number among all n-grams.
+
+        >>> tenor.load("run").contributions(["not bad at all"]).phrase(1)  # doctest: +SKIP
+        'not bad'
+        """
+        first, size = int(self.found.firsts[ngram]), int(self.found.sizes[ngram])
+        ids = self.tokens[first : first + size].tolist()
+        return " ".join("…" if token < FIRST_WORD else self.words[token - FIRST_WORD] for token in ids)
 
 
 class SentimentModel:
@@ -144,6 +187,75 @@ class SentimentModel:
         probabilities, known = zip(*found, strict=True)
         return TextScores(np.concatenate(probabilities), np.concatenate(known))
 
+    def explain(self, text: str, label: str | None = None, *, ngrams: bool = False) -> list[Piece]:
+        """Say what each word of a text adds to the decision.
+
+        Args:
+            text: One text.
+            label: The class whose logit is explained. Default: the second of two classes, such as `positive`; the most
+                likely one of more classes.
+            ngrams: Return the n-grams of the wide part and the words of the deep part, instead of words alone. An
+                n-gram is listed at its first place.
+
+        Returns:
+            One piece per word, in the order of the text: (start, end, piece, contribution). Contributions above 0
+            speak for the class.
+
+        Raises:
+            UsageError: `text` is not a string, or the model has no such class.
+
+        >>> tenor.load("run").explain("not bad at all")[0]  # doctest: +SKIP
+        Piece(start=0, end=3, piece='not', contribution=0.41)
+        """
+        if not isinstance(text, str):
+            raise UsageError(
+                f"explain takes one string, not {type(text).__name__}", remedy="explain one text at a time"
+            )
+        with self._own_encoder() as encoder:
+            tokens, lengths = encoder([text])
+        if not len(tokens):
+            return []
+        spans = token_spans(text, self.encoder.settings)[: len(tokens)]
+        goal = self._goal(label, tokens, lengths)
+        if not ngrams:
+            values = toward(word_values(self.parts, tokens), goal)
+            return [_piece(text, span.start, span.end, value) for span, value in zip(spans, values, strict=True)]
+        found = [
+            _piece(
+                text, spans[gram.places[0]].start, spans[gram.places[0] + gram.size - 1].end, toward(gram.values, goal)
+            )
+            for gram in wide_ngrams(self.parts, tokens)
+        ]
+        deep = toward(deep_values(self.parts, tokens), goal)
+        found += [_piece(text, span.start, span.end, v) for span, v in zip(spans, deep, strict=True) if v]
+        return sorted(found)
+
+    def contributions(self, texts: Texts) -> TextNgrams:
+        """Compute what each n-gram of the wide part adds to the logits, for many texts.
+
+        Args:
+            texts: As for `predict`.
+
+        Returns:
+            The n-grams of all texts. Each is listed once per text, at its first place. A model without a wide part has
+            none.
+
+        >>> found = tenor.load("run").contributions(["not bad at all"])  # doctest: +SKIP
+        >>> [(found.phrase(i), found.values[i, 0]) for i in range(2)]  # doctest: +SKIP
+        [('not', -0.41), ('not bad', 0.87)]
+        """
+        with self._own_encoder() as encoder:
+            tokens, lengths = encoder(as_texts(texts))
+        tokens, lengths = with_unknown(tokens, lengths)
+        return TextNgrams(tokens, self.parts.contributions(tokens, lengths), self.encoder.vocabulary.words)
+
+    def _goal(self, label: str | None, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> int:
+        if label is None:
+            return 1 if len(self.classes) == 2 else int(self.parts.probabilities(tokens, lengths)[0].argmax())
+        if label not in self.classes:
+            raise UsageError(f"the model has no class {label!r}", remedy=f"choose one of {', '.join(self.classes)}")
+        return self.classes.index(label)
+
     def score_tokens(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         """Compute the probability of each class from token ids.
 
@@ -202,6 +314,10 @@ class SentimentModel:
             encoder = self.encoder.fresh()
         yield encoder
         self._idle.put(encoder)
+
+
+def _piece(text: str, start: int, end: int, contribution: Any) -> Piece:
+    return Piece(start, end, text[start:end], float(contribution))
 
 
 def count_known(tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int64]:
