@@ -14,7 +14,7 @@ from helpers.training import run as train
 
 import tenor
 from tenor.errors import UsageError
-from tenor.runtime.explain import Piece, deep_values, wide_ngrams
+from tenor.runtime.explain import ExplainedPiece, deep_values, wide_ngrams
 
 TEXT = "Good film! Not a bad PLOT, good film"
 
@@ -40,7 +40,7 @@ def test_pieces_are_parts_of_the_text(tmp_path: Path) -> None:
     assert all(TEXT[piece.start : piece.end] == piece.piece for piece in pieces)
     assert [piece.piece for piece in pieces] == ["Good", "film", "!", "Not", "a", "bad", "PLOT", "good", "film"]
     assert {"Good film", "bad PLOT"} <= {piece.piece for piece in model.explain(TEXT, ngrams=True)}
-    assert model.explain("") == [] and isinstance(pieces[0], Piece)
+    assert model.explain("") == [] and isinstance(pieces[0], ExplainedPiece)
     with pytest.raises(UsageError, match="no class 'great'; choose one of"):
         model.explain(TEXT, "great")
     with pytest.raises(UsageError, match="takes one string, not list"):
@@ -96,7 +96,7 @@ def test_deleting_the_words_that_matter_changes_more_than_deleting_others(tmp_pa
     assert hits > 2 * len(reviews)  # of the three words that decide a review, explanations name more than two
 
 
-def without(text: str, pieces: list[Piece]) -> str:
+def without(text: str, pieces: list[ExplainedPiece]) -> str:
     for piece in sorted(pieces, reverse=True):
         text = text[: piece.start] + text[piece.end :]
     return text

@@ -22,7 +22,7 @@ Ids = NDArray[np.int32]
 Values = NDArray[np.float64]
 
 
-class Piece(NamedTuple):
+class ExplainedPiece(NamedTuple):
     """A word or an n-gram of a text.
 
     Attributes:

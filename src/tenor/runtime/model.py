@@ -21,7 +21,7 @@ from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 from tenor.runtime.combined import CombinedParts, with_unknown
-from tenor.runtime.explain import Piece, deep_values, toward, wide_ngrams, word_values
+from tenor.runtime.explain import ExplainedPiece, deep_values, toward, wide_ngrams, word_values
 from tenor.runtime.read_run import RunContents, read_run
 from tenor.runtime.texts import Texts, as_texts
 from tenor.runtime.wide import FoundNgrams
@@ -187,7 +187,7 @@ class SentimentModel:
         probabilities, known = zip(*found, strict=True)
         return TextScores(np.concatenate(probabilities), np.concatenate(known))
 
-    def explain(self, text: str, label: str | None = None, *, ngrams: bool = False) -> list[Piece]:
+    def explain(self, text: str, label: str | None = None, *, ngrams: bool = False) -> list[ExplainedPiece]:
         """Say what each word of a text adds to the decision.
 
         Args:
@@ -205,7 +205,7 @@ class SentimentModel:
             UsageError: `text` is not a string, or the model has no such class.
 
         >>> tenor.load("run").explain("not bad at all")[0]  # doctest: +SKIP
-        Piece(start=0, end=3, piece='not', contribution=0.41)
+        ExplainedPiece(start=0, end=3, piece='not', contribution=0.41)
         """
         if not isinstance(text, str):
             raise UsageError(
@@ -316,8 +316,8 @@ class SentimentModel:
         self._idle.put(encoder)
 
 
-def _piece(text: str, start: int, end: int, contribution: Any) -> Piece:
-    return Piece(start, end, text[start:end], float(contribution))
+def _piece(text: str, start: int, end: int, contribution: Any) -> ExplainedPiece:
+    return ExplainedPiece(start, end, text[start:end], float(contribution))
 
 
 def count_known(tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int64]:
