@@ -17,6 +17,7 @@ from typing import Any, Self, TextIO
 import numpy as np
 
 from tenor.errors import CorpusError, UsageError
+from tenor.evaluation.decision import decide
 from tenor.prediction.settings import PredictSettings
 from tenor.runtime.model import SentimentModel
 from tenor.store.atomic import replacing
@@ -71,7 +72,7 @@ def output_format(out: Path, asked: str) -> str:
 def make_rows(model: SentimentModel, texts: Any, columns: OutputColumns) -> Iterator[Row]:
     """A row of the output for each text, without the columns of the input."""
     scores = model.score(texts)
-    best = scores.probabilities.argmax(axis=1)
+    best = decide(scores.probabilities, model.threshold)
     chosen = scores.probabilities[np.arange(len(best)), best]
     rows = zip(best.tolist(), chosen.tolist(), scores.known_words.tolist(), strict=True)
     plain = texts.to_pylist() if columns.explain else []

@@ -15,8 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tenor.environment import usable_cores
-from tenor.evaluation.decision import decide
 from tenor.errors import UsageError
+from tenor.evaluation.decision import decide
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
