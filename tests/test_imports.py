@@ -22,7 +22,7 @@ LEVELS = (
     ("embedding",),
     ("training",),
     ("runtime",),
-    ("prediction",),
+    ("prediction", "sklearn"),
     ("insights", "serving"),
     ("bench",),
     ("planning", "reports", "doctor"),

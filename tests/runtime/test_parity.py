@@ -14,7 +14,7 @@ import torch
 from helpers.models import WORDS, write_model
 
 import tenor
-from tenor.models.classifier import ReviewClassifier
+from tenor.models.classifier import ReviewNetwork
 from tenor.models.deep.cells import CELLS
 from tenor.models.deep.pooling import POOLINGS
 from tenor.models.inference import Inference
@@ -35,7 +35,7 @@ TEXTS = [
 
 def by_torch(run: Path, texts: list[str]) -> np.ndarray[Any, Any]:
     contents = read_run(run)
-    model = ReviewClassifier(contents.spec)
+    model = ReviewNetwork(contents.spec)
     model.load_state_dict({name: torch.from_numpy(array) for name, array in contents.weights.items()})
     found = []
     for text in texts:
@@ -94,7 +94,7 @@ def test_the_shapes_are_those_of_torch(cell: str, bidirectional: bool) -> None:
     for pooling in POOLINGS:
         deep = DeepSpec(9, cell, 3, 4, 2, bidirectional, pooling)
         for spec in (ModelSpec(2, WideSpec(8, 2), deep), ModelSpec(4, None, deep), ModelSpec(3, WideSpec(8), None)):
-            expected = {name: tuple(weight.shape) for name, weight in ReviewClassifier(spec).state_dict().items()}
+            expected = {name: tuple(weight.shape) for name, weight in ReviewNetwork(spec).state_dict().items()}
             assert weight_shapes(spec) == expected
 
 

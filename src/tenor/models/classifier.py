@@ -13,7 +13,7 @@ from tenor.models.stage import Stage, StagedModel
 from tenor.models.wide.part import Wide
 
 
-class ReviewClassifier(StagedModel):
+class ReviewNetwork(StagedModel):
     """The parts are trained side by side, each with a loss of its own; `combination` belongs to prediction.
 
     With one common loss, the wide part would soon explain the training rows and leave the deep part nothing to learn.

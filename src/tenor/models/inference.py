@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tenor.models.batch import Batch, Ngrams
-from tenor.models.classifier import ReviewClassifier
+from tenor.models.classifier import ReviewNetwork
 from tenor.models.rows import shortened
 from tenor.models.wide.ngrams import NgramIndex, RowNgrams
 
@@ -29,7 +29,7 @@ def as_tensors(found: RowNgrams, ids: NDArray[np.int64]) -> Ngrams:
 class Inference:
     """Computes the logits of a model for rows of token ids."""
 
-    def __init__(self, model: ReviewClassifier) -> None:
+    def __init__(self, model: ReviewNetwork) -> None:
         self.model = model
         self._index: NgramIndex | None = model.wide.make_index() if model.wide else None
 
@@ -61,7 +61,7 @@ class Inference:
 
 
 @torch.inference_mode()
-def to_probabilities(model: ReviewClassifier, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def to_probabilities(model: ReviewNetwork, logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """(batch,) for two classes, (batch, classes) otherwise, from the logits of each part (parts, batch, outputs)."""
     combined = model.combination(torch.from_numpy(logits))
     chances = combined.squeeze(1).sigmoid() if combined.shape[1] == 1 else combined.softmax(1)
