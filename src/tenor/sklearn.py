@@ -33,7 +33,7 @@ except ImportError:
 MOST_CLASSES = 5
 
 
-class ReviewClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ReviewClassifier(ClassifierMixin, BaseEstimator):
     """Classifies texts with the wide part alone, or with any preset.
 
     Args:

@@ -58,10 +58,15 @@ class Prediction:
 
 @dataclass(frozen=True)
 class TextScores:
-    """The scores of some texts."""
+    """The scores of some texts.
 
-    probabilities: NDArray[np.float32]  # (texts, classes)
-    known_words: NDArray[np.int64]  # (texts,)
+    Attributes:
+        probabilities: The probability of each class, (texts, classes).
+        known_words: Words of each text that are in the model's vocabulary, (texts,).
+    """
+
+    probabilities: NDArray[np.float32]
+    known_words: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,9 @@ class SentimentModel:
         Args:
             texts: As for `predict`.
 
+        Returns:
+            `probabilities` (texts, classes) and `known_words` (texts,).
+
         Raises:
             UsageError, RunError: As for `predict`.
 
@@ -286,6 +294,9 @@ class SentimentModel:
 
         Args:
             texts: As for `predict`.
+
+        Returns:
+            An array of shape (texts, classes), in the order of `classes`.
 
         >>> tenor.load("run").probabilities(["not bad at all"])  # doctest: +SKIP
         array([[0.17, 0.83]], dtype=float32)

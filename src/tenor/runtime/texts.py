@@ -32,7 +32,7 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
 
 
 def _column(texts: Any) -> Any:
-    """The column of texts of a table of Arrow, pandas or Polars; a column of Polars as Arrow; anything else as it is."""
+    """The column of texts of a table of Arrow, pandas or Polars; a column of Polars as Arrow; else as it is."""
     names = getattr(texts, "column_names", None) or getattr(texts, "columns", None)
     if names is not None and not isinstance(texts, Mapping):
         chosen = ColumnChooser(Wanted(), "the table", with_rating=False)([str(name) for name in names]).text
