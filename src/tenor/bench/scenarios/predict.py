@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tenor.bench.measuring import Contender, Result, measure
+from tenor.bench.measuring import Contender, measure
+from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.errors import MissingExtra
 from tenor.preparation.job.prepare import prepare
