@@ -94,7 +94,7 @@ class PredictSettings(EngineSettings, ReadingSettings):
     keep_columns: bool = setting(
         False,
         "Write all columns of the input beside the predictions. A column with the name of a prediction's column is "
-        "renamed to original_….",
+        "renamed to original_NAME.",
         group=OUTPUT,
     )
     id_column: str | None = setting(None, "Write this column of the input, such as an id to join by.", group=OUTPUT)

@@ -87,7 +87,7 @@ def has_fasttext() -> bool:
     return importlib.util.find_spec("fasttext") is not None
 
 
-class FastText:
+class FastTextPredictor:
     """fastText with bigrams, trained on the same reviews."""
 
     def __init__(self, file: Path) -> None:

@@ -74,11 +74,11 @@ def _work(name: str, texts: Sequence[str], folder: Path) -> Work:
         model.threads = int(threads)
         return partial(_timed, model.predict_proba, texts)
     if kind == "fasttext":
-        from tenor.bench.peers.predicting import FastText, has_fasttext
+        from tenor.bench.peers.predicting import FastTextPredictor, has_fasttext
 
         if not has_fasttext():
             raise MissingExtra("the row fasttext-1", "peers")
-        return partial(_timed, FastText(folder / "reviews.ft.txt").predict, texts)
+        return partial(_timed, FastTextPredictor(folder / "reviews.ft.txt").predict, texts)
     from tenor.bench.peers.predicting import PlainTorch
 
     peer = PlainTorch.first_default(folder / "fast") if kind == "lstm-torch" else PlainTorch.of_run(folder / "default")
