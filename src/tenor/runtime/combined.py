@@ -25,14 +25,14 @@ class CombinedParts:
         self.spec = spec
         self.scales = weights["combination.scales"].astype(np.float64)  # of the wide part, then of the deep part
         self.shifts = weights["combination.shifts"].astype(np.float64)
-        self._table = WideTable(spec.wide, weights) if spec.wide else None
+        self.wide = WideTable(spec.wide, weights) if spec.wide else None
         self.deep = DeepLogits(spec.deep, weights) if spec.deep else None
         self._idle: queue.SimpleQueue[WideSums] = queue.SimpleQueue()
 
     @property
     def wide_bias(self) -> NDArray[np.float64]:
         """(outputs,): what the wide part adds to the logits of every row; 0 without a wide part."""
-        return np.zeros(self.spec.num_outputs) if self._table is None else self._table.bias
+        return np.zeros(self.spec.num_outputs) if self.wide is None else self.wide.bias
 
     def probabilities(self, tokens: Ids, lengths: Ids) -> NDArray[np.float32]:
         """(rows, classes); a row without ids counts as one unknown word.
@@ -56,12 +56,12 @@ class CombinedParts:
 
     def contributions(self, tokens: Ids, lengths: Ids) -> FoundNgrams:
         """What each n-gram of the wide part adds to the combined logits, apart from the bias."""
-        if self._table is None:
+        if self.wide is None:
             outputs = np.empty((0, self.spec.num_outputs))
             nothing = np.empty(0, np.int64)
             return FoundNgrams(np.zeros(len(lengths) + 1, np.int64), nothing, nothing, outputs)
         tokens, lengths = with_unknown(tokens, lengths)
-        sums = self._take(self._table)
+        sums = self._take(self.wide)
         found = sums.contributions(tokens, np.cumsum(lengths, dtype=np.int64))
         self._idle.put(sums)
         found.values[:] *= self.scales[0]
@@ -69,8 +69,8 @@ class CombinedParts:
 
     def _parts(self, tokens: Ids, lengths: Ids) -> list[NDArray[np.float64]]:
         parts = []
-        if self._table is not None:
-            sums = self._take(self._table)
+        if self.wide is not None:
+            sums = self._take(self.wide)
             parts.append(sums.logits(tokens, np.cumsum(lengths, dtype=np.int64)))
             self._idle.put(sums)
         if self.deep is not None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional as F  # noqa: N812
 
 from tenor.models.classifier import ReviewNetwork
 from tenor.models.deep.part import initialise
-from tenor.models.inference import as_tensors, padded, to_probabilities
+from tenor.models.inference import Inference, as_tensors, padded, to_probabilities
 from tenor.models.rows import shortened
 from tenor.models.spec import DeepSpec, ModelSpec, weight_shapes
 from tenor.models.weights import read_weights
@@ -81,6 +82,20 @@ class PlainTorch:
             pooled = torch.cat([pooled, states.masked_fill(is_padding, 0.0).sum(0) / sizes[:, None]], 1)
         logits: torch.Tensor = deep.head(pooled)
         return logits
+
+
+class TorchModel:
+    """The torch model of a run as version 0.1 used it, for any cell."""
+
+    def __init__(self, run: Path) -> None:
+        plain = PlainTorch.of_run(run)
+        self._encoder, self._inference = plain.encoder, Inference(plain.network)
+        self._classes = read_run(run).config["classes"]
+
+    def predict(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        found = self._inference.probabilities(*with_unknown(*self._encoder(texts)))
+        rows = np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
+        return [{"label": self._classes[int(row.argmax())], "probability": float(row.max())} for row in rows]
 
 
 def has_fasttext() -> bool:
