@@ -48,7 +48,7 @@ def test_predictions_stand_beside_the_columns_of_the_input(
 ) -> None:
     monkeypatch.setattr("tenor.prediction.pieces.SMALLEST", 4096)
     raw = WRITERS[name](tmp_path / name)
-    settings = tenor.PredictSettings(workers=1, keep_columns=True, line_numbers=True, all_probabilities=True)
+    settings = tenor.PredictSettings(workers=1, keep_columns=True, line_numbers=True, probabilities=True)
     found = predict_rows(run, raw, tmp_path / out, settings)
     assert (found.rows_read, found.rows, found.rejected) == (120, 120, 0)
     rows, expected = read(tmp_path / out), tenor.load(run).predict([review.text for review in REVIEWS])

@@ -44,7 +44,7 @@ class OutputColumns:
             settings.keep_columns,
             settings.id_column,
             settings.line_numbers,
-            settings.all_probabilities,
+            settings.probabilities,
             settings.explain,
         )
 

@@ -99,7 +99,7 @@ class PredictSettings(EngineSettings, ReadingSettings):
     )
     id_column: str | None = setting(None, "Write this column of the input, such as an id to join by.", group=OUTPUT)
     line_numbers: bool = setting(False, "Write the file and the line, or the row of a Parquet file.", group=OUTPUT)
-    all_probabilities: bool = setting(False, "Write the probability of every class.", group=OUTPUT)
+    probabilities: bool = setting(False, "Write the probability of every class.", group=OUTPUT)
     explain: bool = setting(
         False,
         "Write what each word adds to the decision: [start, end, word, contribution]; above 0 speaks for the label.",
