@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := demo,dev,docs,dask,spark,mpi,peers,remote,tensorboard,serve
+EXTRAS := demo,dev,docs,dask,spark,mpi,peers,remote,tensorboard,serve,sklearn,onnx
 JOBS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 

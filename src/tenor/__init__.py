@@ -10,6 +10,7 @@ The functions follow the data through the stages:
     tenor.predict    run folder and file of reviews → file of predictions
     tenor.find_insights  run folder and reviews → what customers say
     tenor.measure_drift  run folder and new reviews → whether they are like the training data
+    tenor.export_model  run folder → ONNX file
     tenor.report     run folders and benchmark results → HTML page
 
     tenor.check_behaviour  run folder → which behaviour tests it passes
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from tenor.insights.settings import DriftSettings, InsightsSettings
     from tenor.prediction.behaviour import check_behaviour
     from tenor.prediction.evaluate import evaluate
-    from tenor.prediction.model import Prediction, SentimentModel, load
+    from tenor.prediction.export import ExportResult, export_model
     from tenor.prediction.predict import predict
     from tenor.prediction.settings import EvaluateSettings, PredictSettings
     from tenor.preparation.job.prepare import prepare
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from tenor.reports.runs.comparison import RunComparison, compare_runs
     from tenor.reports.runs.listing import RunSummary, list_runs
     from tenor.reports.settings import ReportSettings, RunsSettings
+    from tenor.runtime.explain import ExplainedPiece
+    from tenor.runtime.model import Prediction, SentimentModel, TextNgrams, TextScores, load
     from tenor.training.launching.launch import TrainResult, train
     from tenor.training.settings import TrainSettings
 
@@ -72,6 +75,11 @@ _HOMES = {
     "Behaviour": "tenor.evaluation.behaviour.judge",
     "Drift": "tenor.insights.drift",
     "DriftSettings": "tenor.insights.settings",
+    "ExplainedPiece": "tenor.runtime.explain",
+    "ExportResult": "tenor.prediction.export",
+    "TextNgrams": "tenor.runtime.model",
+    "TextScores": "tenor.runtime.model",
+    "export_model": "tenor.prediction.export",
     "EmbedResult": "tenor.embedding.embed",
     "EmbedSettings": "tenor.embedding.settings",
     "EvaluateSettings": "tenor.prediction.settings",
@@ -83,14 +91,14 @@ _HOMES = {
     "Metrics": "tenor.evaluation.metrics",
     "PassCount": "tenor.evaluation.behaviour.judge",
     "PredictSettings": "tenor.prediction.settings",
-    "Prediction": "tenor.prediction.model",
+    "Prediction": "tenor.runtime.model",
     "PrepareResult": "tenor.preparation.job.result",
     "PrepareSettings": "tenor.preparation.settings",
     "ReportSettings": "tenor.reports.settings",
     "RunComparison": "tenor.reports.runs.comparison",
     "RunSummary": "tenor.reports.runs.listing",
     "RunsSettings": "tenor.reports.settings",
-    "SentimentModel": "tenor.prediction.model",
+    "SentimentModel": "tenor.runtime.model",
     "TenorError": "tenor.errors",
     "TrainResult": "tenor.training.launching.launch",
     "TrainSettings": "tenor.training.settings",
@@ -102,7 +110,7 @@ _HOMES = {
     "find_insights": "tenor.insights.find",
     "generate": "tenor.corpus.synthetic.generate",
     "list_runs": "tenor.reports.runs.listing",
-    "load": "tenor.prediction.model",
+    "load": "tenor.runtime.model",
     "load_vectors": "tenor.embedding.vectors",
     "measure_drift": "tenor.insights.drift",
     "neighbours": "tenor.embedding.nearest",
@@ -120,6 +128,8 @@ __all__ = [
     "EmbedSettings",
     "EvaluateSettings",
     "Evaluation",
+    "ExplainedPiece",
+    "ExportResult",
     "GenerateResult",
     "GenerateSettings",
     "Insights",
@@ -136,6 +146,8 @@ __all__ = [
     "RunsSettings",
     "SentimentModel",
     "TenorError",
+    "TextNgrams",
+    "TextScores",
     "TrainResult",
     "TrainSettings",
     "Vectors",
@@ -144,6 +156,7 @@ __all__ = [
     "compare_runs",
     "embed",
     "evaluate",
+    "export_model",
     "find_insights",
     "generate",
     "list_runs",

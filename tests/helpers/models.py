@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec, initialise
-from tenor.models.wide.part import WideSpec
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.deep.part import initialise
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 from tenor.training.runs.config import FORMAT
 
 WORDS = ["good", "bad", "film", "plot", "not"]
@@ -28,7 +28,7 @@ def write_model(folder: Path, num_classes: int = 2, **changes: Any) -> Path:
     (folder / "vocab.json").write_bytes(vocabulary)
     deep = DeepSpec(**{"vocab_size": 7, "embedding_dim": 3, "hidden": 4, **changes})
     spec = ModelSpec(num_classes, WideSpec(8, 2), deep)
-    model = ReviewClassifier(spec)
+    model = ReviewNetwork(spec)
     assert model.wide is not None and model.deep is not None
     model.combination.start()
     model.wide.start(np.ones(1 << 8, np.float32))

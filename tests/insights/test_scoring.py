@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from helpers.corpora import make_reviews
 
+from tenor.bench.peers.predicting import PlainTorch
 from tenor.insights.scoring import Contributions, RunScorer, Sides
 from tenor.models.inference import Inference
 from tenor.prediction.worker_model import ModelRef
@@ -19,7 +20,7 @@ def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
     contributions = scorer.contributions()
     assert contributions is not None
     found = contributions(tokens, lengths)
-    model = scorer.model.model
+    model = PlainTorch.of_run(run).network
     logits = Inference(model).logits(tokens, lengths)[0, :, 0]  # of the wide part
     assert model.wide is not None
     bias, scale = float(model.wide.bias.detach()[0]), float(model.combination.scales[0])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec, initialise
-from tenor.models.inference import Inference, shortened, to_probabilities
-from tenor.models.wide.part import WideSpec
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.deep.part import initialise
+from tenor.models.inference import Inference, to_probabilities
+from tenor.models.rows import shortened
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 
 ROWS = [[5, 6, 7, 8, 9, 10, 11], [3], [4, 5, 6, 7, 8], [2, 3, 4, 5, 6, 7]]
 TOKENS = np.array([token for row in ROWS for token in row], np.int32)
@@ -25,10 +26,10 @@ def test_long_rows_keep_both_ends(limit: int) -> None:
     assert tokens.tolist() == [token for row in expected for token in row]
 
 
-def make_model(parts: str, num_classes: int = 2) -> ReviewClassifier:
+def make_model(parts: str, num_classes: int = 2) -> ReviewNetwork:
     wide = WideSpec(8, 2) if "wide" in parts else None
     deep = DeepSpec(12, embedding_dim=3, hidden=4, length=5) if "deep" in parts else None
-    model = ReviewClassifier(ModelSpec(num_classes, wide, deep))
+    model = ReviewNetwork(ModelSpec(num_classes, wide, deep))
     model.combination.start()
     if model.wide is not None:
         model.wide.start(np.linspace(0.0, 2.0, 256, dtype=np.float32))

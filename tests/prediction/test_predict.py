@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from helpers.corpora import make_reviews, write_csv, write_json_lines
 
 import tenor
@@ -18,7 +17,7 @@ from tenor.engines.protocol import Engine
 from tenor.engines.settings import EngineSettings
 from tenor.errors import CorpusError, UsageError
 from tenor.prediction.pieces import cut_into_pieces
-from tenor.prediction.threads import inference_threads
+from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.progress import Silent
 
@@ -117,17 +116,8 @@ def test_a_run_that_was_trained_anew_is_loaded_anew(make_run: Callable[..., Path
 
 def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tenor.prediction.threads.usable_cores", lambda: 8)
-    before = torch.get_num_threads()
-    try:
-        assert inference_threads(0, 1) == before  # what the caller has set stays
-        assert inference_threads(3, 1) == torch.get_num_threads() == 3
-        assert inference_threads(0, 4) == torch.get_num_threads() == 2
-        assert inference_threads(0, 16) == 1
-        torch.set_num_threads(2)
-        monkeypatch.setattr("tenor.prediction.threads.usable_cores", lambda: 1)
-        assert inference_threads(0, 1) == torch.get_num_threads() == 1  # as many as a container grants
-    finally:
-        torch.set_num_threads(before)
+    assert [num_threads(0, workers) for workers in (1, 4, 16)] == [8, 2, 1]
+    assert num_threads(3, 4) == 3
     for settings in (tenor.PredictSettings, tenor.EvaluateSettings):
         with pytest.raises(UsageError, match="threads cannot be -1"):
             settings(threads=-1)

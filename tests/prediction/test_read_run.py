@@ -52,7 +52,6 @@ def test_a_deep_part_predicts_as_plain_pytorch_does(run: Path) -> None:
 def test_other_models_load_too(tmp_path: Path, changes: dict[str, Any]) -> None:
     model = tenor.load(write_model(tmp_path / "run", layers=2, **changes))
     assert model.probabilities(["good"]).sum() == pytest.approx(1.0)
-    assert not model.model.training and not model.model.deep.embedding.weight.requires_grad
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocab.json", "model.safetensors"])

@@ -12,8 +12,8 @@ import pytest
 from helpers.command import run_tenor
 
 import tenor
-from tenor.errors import UsageError
-from tenor.prediction.texts import as_texts
+from tenor.errors import CorpusError, UsageError
+from tenor.runtime.texts import as_texts
 
 TEXTS = ["a superb film", "dreadful and boring", "superb"]
 
@@ -40,8 +40,10 @@ def test_a_pandas_series_with_missing_values(model: tenor.SentimentModel) -> Non
     found = model.predict(series)
     assert [said.known_words for said in found] == [1, 0, 0, 0, 0]
     assert found[1:] == model.predict([""]) * 4
-    with pytest.raises(UsageError, match="got a DataFrame"):
-        model.predict(series.to_frame("text"))
+    assert model.predict(series.to_frame("text")) == found  # a table with a column that prepare recognises
+    with pytest.raises(CorpusError, match="the table: no known text column; text_column can be words"):
+        model.predict(series.to_frame("words"))
+    assert model.predict(pa.table({"rating": [1], "review": ["superb"]})) == found[:1]
 
 
 def test_missing_values_are_empty_texts() -> None:

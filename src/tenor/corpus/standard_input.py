@@ -7,7 +7,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +15,23 @@ from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
 from tenor.corpus.sources import find_sources
 
+Find = Callable[[Sequence[str | Path], Wanted], list[Source]]
+
 DASH = "-"
 _CHUNK = 1 << 20
 
 
 @contextlib.contextmanager
-def all_sources(inputs: Sequence[str | Path], wanted: Wanted, beside: Path) -> Iterator[list[Source]]:
+def all_sources(
+    inputs: Sequence[str | Path], wanted: Wanted, beside: Path, find: Find = find_sources
+) -> Iterator[list[Source]]:
     """Every input file as a source; `-` is standard input.
 
-    Standard input is saved in a hidden folder next to the path `beside`, until the sources are no longer in use.
+    Standard input is saved in a hidden folder next to the path `beside`, until the sources are no longer in use. `find`
+    makes the sources from names of files.
     """
     if DASH not in map(str, inputs):
-        yield find_sources(inputs, wanted)
+        yield find(inputs, wanted)
         return
     beside.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
@@ -34,7 +39,7 @@ def all_sources(inputs: Sequence[str | Path], wanted: Wanted, beside: Path) -> I
         saved = folder / "standard input"
         digest = _save(saved)
         names = [saved if str(name) == DASH else name for name in inputs]
-        yield [_named(source, str(saved), digest) for source in find_sources(names, wanted)]
+        yield [_named(source, str(saved), digest) for source in find(names, wanted)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tenor.compiled import compiled
 from tenor.models.wide.ngrams import extended_hash
-from tenor.prediction.model import SentimentModel
-from tenor.prediction.threads import inference_threads
+from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
+from tenor.runtime.model import SentimentModel
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class RunScorer:
     """Scores texts with the model of a run. Workers make their own from the same reference."""
 
     def __init__(self, ref: ModelRef, threads: int = 0, workers: int = 1) -> None:
-        inference_threads(threads, workers)
         self.model: SentimentModel = model_of(ref)
+        self.model.threads = num_threads(threads, workers)
         self.config: dict[str, Any] = self.model.config
         self.classes: tuple[str, ...] = self.model.classes
         self.encoder = self.model.encoder
@@ -57,19 +57,18 @@ class RunScorer:
 
     def contributions(self) -> Contributions | None:
         """What the n-grams of the wide part contribute; None if the model has no wide part."""
-        wide = self.model.model.wide
+        wide = self.model.parts.wide
         if wide is None:
             return None
-        combination = self.model.model.combination
-        weights = wide.ngrams.weight.detach().float().cpu().numpy()  # (buckets, outputs)
-        scale = float(combination.scales[0])  # the wide part is the first one
+        weights = wide.table[:, 1:]  # (buckets, outputs)
+        scale = float(self.model.parts.scales[0])  # the wide part is the first one
         if weights.shape[1] == 1:
             towards_positive = weights[:, 0] * scale
         else:
             up, down = weights[:, list(self.sides.positive)], weights[:, list(self.sides.negative)]
             towards_positive = (up.mean(axis=1) - down.mean(axis=1)) * scale
-        importance = wide.importance.float().cpu().numpy()
-        return Contributions(importance, np.ascontiguousarray(towards_positive, np.float32), wide.spec.longest)
+        importance = np.ascontiguousarray(wide.table[:, 0])
+        return Contributions(importance, np.ascontiguousarray(towards_positive, np.float32), wide.longest)
 
 
 class Contributions:

@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from tenor.models.batch import Batch
 from tenor.models.combination import Combination
-from tenor.models.deep.part import Deep, DeepSpec
+from tenor.models.deep.part import Deep
+from tenor.models.spec import ModelSpec
 from tenor.models.stage import Stage, StagedModel
-from tenor.models.wide.part import Wide, WideSpec
+from tenor.models.wide.part import Wide
 
 
-@dataclass(frozen=True)
-class ModelSpec:
-    """The architecture of the model; the run's config.json records it. At least one part is not None."""
-
-    num_classes: int = 2
-    wide: WideSpec | None = None
-    deep: DeepSpec | None = None
-
-    @property
-    def num_outputs(self) -> int:
-        """Two classes need one logit."""
-        return 1 if self.num_classes == 2 else self.num_classes
-
-    @property
-    def num_parts(self) -> int:
-        return (self.wide is not None) + (self.deep is not None)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class ReviewClassifier(StagedModel):
+class ReviewNetwork(StagedModel):
     """The parts are trained side by side, each with a loss of its own; `combination` belongs to prediction.
 
     With one common loss, the wide part would soon explain the training rows and leave the deep part nothing to learn.

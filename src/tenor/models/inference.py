@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tenor.compiled import compiled
 from tenor.models.batch import Batch, Ngrams
-from tenor.models.classifier import ReviewClassifier
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.rows import shortened
 from tenor.models.wide.ngrams import NgramIndex, RowNgrams
 
 
@@ -23,33 +21,6 @@ def padded(tokens: NDArray[np.int64] | NDArray[np.int32], lengths: NDArray[np.in
     return torch.from_numpy(np.ascontiguousarray(matrix.T))
 
 
-def shortened(
-    tokens: NDArray[np.int32], lengths: NDArray[np.int32], limit: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The first and the last tokens of each row that is longer than `limit`: half of the limit each."""
-    if int(lengths.max(initial=0)) <= limit:
-        return tokens, lengths
-    short = np.minimum(lengths, limit).astype(np.int32)
-    out = np.empty(int(short.sum(dtype=np.int64)), tokens.dtype)
-    _shorten(tokens, lengths, limit - limit // 2, limit // 2, out)
-    return out, short
-
-
-@compiled
-def _shorten(tokens: Any, lengths: Any, head: int, tail: int, out: Any) -> None:
-    start, to = 0, 0
-    for row in range(len(lengths)):
-        end = start + lengths[row]
-        if end > len(tokens):
-            raise IndexError("a row is outside its array")
-        skip_from, skip_to = (start + head, end - tail) if lengths[row] > head + tail else (end, end)
-        for at in range(start, end):
-            if not skip_from <= at < skip_to:
-                out[to] = tokens[at]
-                to += 1
-        start = end
-
-
 def as_tensors(found: RowNgrams, ids: NDArray[np.int64]) -> Ngrams:
     """N-grams for a model, with these ids."""
     return Ngrams(torch.from_numpy(ids), torch.from_numpy(found.starts), torch.from_numpy(found.weights))
@@ -58,7 +29,7 @@ def as_tensors(found: RowNgrams, ids: NDArray[np.int64]) -> Ngrams:
 class Inference:
     """Computes the logits of a model for rows of token ids."""
 
-    def __init__(self, model: ReviewClassifier) -> None:
+    def __init__(self, model: ReviewNetwork) -> None:
         self.model = model
         self._index: NgramIndex | None = model.wide.make_index() if model.wide else None
 
@@ -90,7 +61,7 @@ class Inference:
 
 
 @torch.inference_mode()
-def to_probabilities(model: ReviewClassifier, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+def to_probabilities(model: ReviewNetwork, logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """(batch,) for two classes, (batch, classes) otherwise, from the logits of each part (parts, batch, outputs)."""
     combined = model.combination(torch.from_numpy(logits))
     chances = combined.squeeze(1).sigmoid() if combined.shape[1] == 1 else combined.softmax(1)

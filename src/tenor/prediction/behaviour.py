@@ -11,8 +11,8 @@ from tenor.corpus.labels import BINARY, STARS
 from tenor.errors import RunError
 from tenor.evaluation.behaviour.cases import read_cases
 from tenor.evaluation.behaviour.judge import Behaviour, TextAnswer, judge
-from tenor.prediction.model import SentimentModel, load
 from tenor.progress import SILENT, Progress
+from tenor.runtime.model import SentimentModel, load
 from tenor.store.atomic import write_bytes
 from tenor.store.strict import strict_json
 

@@ -23,15 +23,15 @@ from tenor.evaluation.metrics import Evaluation, measure, measure_covered
 from tenor.evaluation.scores import Scores
 from tenor.evaluation.sections import LabelledPiece, SplitSection, cut_split, read_scores, score, write_scores
 from tenor.evaluation.survey import PieceSurvey, check_survey, join_surveys, survey_piece
-from tenor.prediction.model import SentimentModel
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import EvaluateSettings
-from tenor.prediction.threads import inference_threads, num_threads
+from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title, title_of
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.preparation.job.accounting import RowCounts
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import SILENT, Progress
+from tenor.runtime.model import SentimentModel
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.threads import describe_team
@@ -216,7 +216,7 @@ def _score_here(
     model: SentimentModel, rows: Sequence[LabelledPiece | SplitSection], threads: int, progress: Progress
 ) -> Scores:
     """Score all rows in this process."""
-    inference_threads(threads, 1)
+    model.threads = num_threads(threads, 1)
     scores = Scores(model.threshold)
     for selected in rows:
         for chances, labels in score(model, selected):
@@ -244,8 +244,8 @@ def _score_on(
 @JobStage
 def score_rows(task: ScoreTask) -> ScoreResult:
     """Score some rows, and write the scores to a file."""
-    inference_threads(task.threads, task.workers)
     model, scores = model_of(task.model), Scores()
+    model.threads = num_threads(task.threads, task.workers)
     for chances, labels in score(model, task.rows):
         scores.add(chances, labels)
     write_scores(Path(task.out), scores, len(model.classes))

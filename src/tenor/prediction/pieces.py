@@ -13,16 +13,17 @@ from tenor.progress import Progress
 SMALLEST = 1 << 20
 
 
-def cut_into_pieces(sources: Sequence[Source], workers: int, progress: Progress) -> list[Piece]:
+def cut_into_pieces(sources: Sequence[Source], workers: int, progress: Progress, *, asked: bool = True) -> list[Piece]:
     """Cut the sources into pieces that do not depend on the number of workers, so that results do not either.
 
     Args:
         sources: The files.
         workers: How many workers there are.
         progress: Gets a warning if there are fewer pieces than workers, because some workers have nothing to do.
+        asked: Whether the user asked for this number of workers; if not, there is no warning.
     """
     pieces = plan(sources, SMALLEST)
-    if len(pieces) < workers:
+    if asked and len(pieces) < workers:
         progress.warn(
             f"{sources[0].path}: {_why(sources, len(pieces))}, so {len(pieces)} of {workers} workers can work"
         )

@@ -1,30 +1,44 @@
-"""`tenor.predict`: predict a whole file on any engine; one JSON line per review, in the order of the file."""
+"""`tenor.predict`: predict whole files on any engine; one row per review, in the order of the input.
+
+The pieces of the input are predicted into a hidden work folder beside the output. A job that was stopped continues with
+the pieces that are missing.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
+from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
+from tenor.corpus.formats.registry import format_named
 from tenor.corpus.pieces import Piece
-from tenor.corpus.texts import read_piece_texts, text_source
+from tenor.corpus.standard_input import all_sources
+from tenor.corpus.texts import line_error, lines_before_each, read_text_rows, text_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
+from tenor.engines.records import from_json, to_json
+from tenor.engines.settings import EngineSettings
 from tenor.engines.stage import JobStage
-from tenor.prediction.model import SentimentModel
+from tenor.errors import CorpusError
+from tenor.prediction.output import OutputColumns, PieceWriter, check_columns, join, make_rows, output_format
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import PredictSettings
-from tenor.prediction.threads import inference_threads, num_threads
+from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.progress import SILENT, Progress
-from tenor.store.atomic import check_target, replacing
+from tenor.runtime.model import SentimentModel
+from tenor.store.atomic import canonical, check_target, replacing, write_bytes
 from tenor.threads import describe_team
+
+Inputs = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True)
@@ -34,8 +48,19 @@ class PredictTask:
     model: ModelRef
     piece: Piece
     out: str  # the file to write
+    kind: str  # its format: json, or Parquet for any other
+    columns: OutputColumns
+    lines_before: int  # lines of the file before the piece
+    may_reject: bool  # whether rows that cannot be read are left out
     threads: int
     workers: int  # processes that predict at the same time
+
+
+@dataclass(frozen=True)
+class UnreadRow:
+    file: str
+    line: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -43,52 +68,80 @@ class PredictResult:
     rows: int
     unknown: int  # reviews without any known word
     bytes: int  # of the piece, for the progress shown
+    rejected: tuple[UnreadRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class PredictedRows:
+    """How many rows were read, and what became of them: `rows_read` = `rows` + `rejected`."""
+
+    rows: int
+    rejected: int
+    unknown: int  # of `rows`: reviews without any known word
+
+    @property
+    def rows_read(self) -> int:
+        return self.rows + self.rejected
 
 
 def predict(
     run: str | Path,
-    source: str | Path,
+    source: Inputs,
     out: str | Path,
     settings: PredictSettings | None = None,
     progress: Progress = SILENT,
 ) -> int:
-    """Predict every review of a file.
+    """Predict every review of one or more files.
 
     Args:
         run: A folder made by `tenor train`.
-        source: A file of reviews in any format that `prepare` reads, or plain text with one review per line.
-        out: The file to write. It has one JSON object per review, in the order of the file, with the keys `label`,
-            `probability` and `known_words`. It appears when all reviews are predicted.
-        settings: How to read the file, and where to predict it.
+        source: Files, folders or patterns in any format that `prepare` reads, or plain text with one review per line;
+            `-` is standard input. Several are given as a list.
+        out: The file to write. It has one row per review, in the order of the input, with `label`, `probability` and
+            `known_words`. It appears when all reviews are predicted. If the job is stopped, the same call continues it.
+        settings: How to read the input, what to write, and where to predict.
         progress: Shows how far the work is. A warning counts the reviews without any known word.
 
     Returns:
-        The number of reviews.
+        The number of reviews that were predicted.
 
     Raises:
         RunError: The run folder cannot be used.
-        CorpusError: The file, or one of its lines, cannot be read.
-        UsageError: The settings do not fit the file.
+        CorpusError: The input, or more of its lines than `max_rejects` allows, cannot be read.
+        UsageError: The settings do not fit the input.
         WorkerError: Workers died too often, or the cluster does not answer.
 
     >>> tenor.predict("run", "reviews.jsonl.gz", "labels.jsonl", tenor.PredictSettings(workers=4))  # doctest: +SKIP
     9124
     """
-    settings = settings or PredictSettings()
-    check_target(Path(out))
+    return predict_rows(run, source, out, settings, progress).rows
+
+
+def predict_rows(
+    run: str | Path,
+    source: Inputs,
+    out: str | Path,
+    settings: PredictSettings | None = None,
+    progress: Progress = SILENT,
+) -> PredictedRows:
+    """The same as `predict`, with the accounting of all rows."""
+    settings, target = settings or PredictSettings(), Path(out)
+    check_target(target)
     ref = ModelRef.of(run)
     model = model_of(ref)  # an error in the run folder is raised before any worker starts
-    found = open_texts(model, str(source), settings, progress)
-    engine = make_engine(settings)
-    try:
-        results = predict_on(engine, PredictJob(ref, found, Path(out), settings.threads), progress)
-    finally:
-        progress.finish()
-        engine.close()
-    rows, unknown = sum(result.rows for result in results), sum(result.unknown for result in results)
-    if unknown:
-        progress.warn(unknown_warning(unknown, rows))
-    return rows
+    inputs = [source] if isinstance(source, str | Path) else list(source)
+    with _open_inputs(model, inputs, target, settings, progress) as sources:
+        engine = make_engine(settings)
+        try:
+            results = predict_on(engine, PredictJob(ref, sources, target, settings), progress)
+        finally:
+            progress.finish()
+            engine.close()
+    rejects = [row for result in results for row in result.rejected]
+    found = PredictedRows(sum(r.rows for r in results), len(rejects), sum(r.unknown for r in results))
+    if found.unknown:
+        progress.warn(unknown_warning(found.unknown, found.rows))
+    return found
 
 
 @dataclass(frozen=True)
@@ -96,36 +149,48 @@ class PredictJob:
     """Which model predicts which texts into which file."""
 
     model: ModelRef
-    source: Source
+    sources: Sequence[Source]
     out: Path
-    threads: int  # per worker; 0 divides the cores
+    settings: PredictSettings
 
 
 def predict_on(engine: Engine, job: PredictJob, progress: Progress = SILENT) -> list[PredictResult]:
     """Predict on an engine that is running already, and leave it running; one result per piece."""
-    pieces = cut_into_pieces([job.source], engine.workers, progress)
+    settings, columns = job.settings, OutputColumns.of(job.settings)
+    kind = output_format(job.out, settings.output_format)
+    for found in job.sources:
+        check_columns(columns, format_named(found.kind.format).has_columns, found.shown)
+    pieces = cut_into_pieces(job.sources, engine.workers, progress, asked=settings.workers != "auto")
     workers = min(engine.workers, len(pieces))
-    with _folder_beside(job.out) as folder:
-        files = [folder / f"{number:06d}.jsonl" for number in range(len(pieces))]
+    before = lines_before_each(pieces) if columns.lines or settings.max_rejects else [0] * len(pieces)
+    with _work_folder(job.out, _fingerprint(job.model, job.sources, settings)) as folder:
+        files = [folder / f"{number:06d}.{kind}" for number in range(len(pieces))]
+        fixed = (settings.max_rejects > 0, settings.threads, workers)
         tasks = [
-            PredictTask(job.model, piece, str(file), job.threads, workers)
-            for piece, file in zip(pieces, files, strict=True)
+            PredictTask(job.model, piece, str(file), kind, columns, lines, *fixed)
+            for piece, file, lines in zip(pieces, files, before, strict=True)
         ]
         if engine.name == "local":
-            progress.say(f"predicting: {describe_team(workers, num_threads(job.threads, workers))}")
+            progress.say(f"predicting: {describe_team(workers, num_threads(settings.threads, workers))}")
         progress.start("predict", sum(piece.size for piece in pieces), "B")
         results = predict_piece.run(engine, tasks, lambda result: progress.advance(result.bytes))
-        _join(files, job.out)
+        _list_rejects(results, job.out, settings.max_rejects)
+        join(files, job.out, kind)
     return results
 
 
-def open_texts(model: SentimentModel, path: str, settings: PredictSettings, progress: Progress) -> Source:
-    """The file as a source of texts, with a title before each text if the run's data had titles."""
+@contextmanager
+def _open_inputs(
+    model: SentimentModel, inputs: Sequence[str | Path], out: Path, settings: PredictSettings, progress: Progress
+) -> Iterator[list[Source]]:
+    def find(names: Sequence[str | Path], wanted: Wanted) -> list[Source]:
+        def look(title: str | None) -> list[Source]:
+            return text_sources(names, replace(wanted, title=title))
 
-    def look(title: str | None) -> Source:
-        return text_source(path, replace(settings.wanted, title=title))
+        return open_with_title(look, model.config, settings.title_column, str(names[0]), progress)
 
-    return open_with_title(look, model.config, settings.title_column, path, progress)
+    with all_sources(inputs, settings.wanted, out.resolve(), find) as sources:
+        yield sources
 
 
 def unknown_warning(unknown: int, rows: int) -> str:
@@ -138,31 +203,73 @@ def unknown_warning(unknown: int, rows: int) -> str:
 
 @JobStage
 def predict_piece(task: PredictTask) -> PredictResult:
-    """Predict the reviews of one piece into a file."""
-    inference_threads(task.threads, task.workers)
-    model, rows, unknown = model_of(task.model), 0, 0
-    with replacing(Path(task.out)) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for texts in read_piece_texts(task.piece):
-            for prediction in model.predict(texts):
-                file.write(json.dumps(prediction.as_dict(), allow_nan=False) + "\n")
-                rows += 1
-                unknown += not prediction.known_words
-    return PredictResult(rows, unknown, task.piece.size)
+    """Predict the reviews of one piece into a file, unless an earlier attempt has done it."""
+    record = Path(task.out + ".json")
+    if record.exists() and Path(task.out).exists():
+        return from_json(PredictResult, json.loads(record.read_text("utf-8")))
+    with replacing(Path(task.out)) as temporary:
+        with PieceWriter(temporary, task.kind) as writer:
+            result = _write_piece(task, writer)
+        writer.finish()
+    write_bytes(record, canonical(to_json(result)))
+    return result
+
+
+def _write_piece(task: PredictTask, writer: PieceWriter) -> PredictResult:
+    model, columns, count, unknown = model_of(task.model), task.columns, 0, 0
+    model.threads = num_threads(task.threads, task.workers)
+    shown, rejected = task.piece.source.shown, list[UnreadRow]()
+    for rows in read_text_rows(task.piece, with_records=columns.with_records):
+        for reject in rows.rejects:
+            if not task.may_reject:
+                raise line_error(task.piece, reject)
+            rejected.append(UnreadRow(shown, task.lines_before + reject.line, reject.reason))
+        for place, row in enumerate(make_rows(model, rows.texts, columns)):
+            start: dict[str, Any] = (
+                {"file": shown, "line": task.lines_before + rows.lines[place]} if columns.lines else {}
+            )
+            kept = columns.kept(rows.records[place]) if rows.records is not None else {}
+            writer.write({**start, **row, **kept})
+            count, unknown = count + 1, unknown + (not row["known_words"])
+    return PredictResult(count, unknown, task.piece.size, tuple(rejected))
+
+
+def _fingerprint(ref: ModelRef, sources: Sequence[Source], settings: PredictSettings) -> str:
+    """What decides the content of the pieces. Where they are computed does not."""
+    where = {field.name for field in fields(EngineSettings)} | {"threads"}
+    values = {name: value for name, value in vars(settings).items() if name not in where}
+    files = [[found.shown, found.size, found.stamp] for found in sources]
+    return hashlib.sha256(canonical([to_json(ref), files, values])).hexdigest()
 
 
 @contextmanager
-def _folder_beside(out: Path) -> Iterator[Path]:
-    """A temporary folder beside the result, where workers on other hosts see it too; it is always removed."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.resolve().parent))
+def _work_folder(out: Path, fingerprint: str) -> Iterator[Path]:
+    """A hidden folder beside the output, where workers on other hosts see it too.
+
+    It stays if the job is stopped, so that the same job continues. The pieces of another job are removed.
+    """
+    folder = out.resolve().with_name(f".{out.name}.predicting")
+    job = folder / "job"
+    if not job.exists() or job.read_text("utf-8") != fingerprint:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write_bytes(job, fingerprint.encode())
     try:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    except CorpusError:
+        shutil.rmtree(folder, ignore_errors=True)  # the input must be changed first
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _join(files: Sequence[Path], out: Path) -> None:
-    """Write the content of all files, one after another, to `out`."""
-    with replacing(out) as temporary, temporary.open("wb") as joined:
-        for path in files:
-            with path.open("rb") as file:
-                shutil.copyfileobj(file, joined)
+def _list_rejects(results: Sequence[PredictResult], out: Path, limit: float) -> None:
+    """Write the rejected rows beside the output; CorpusError if there are too many."""
+    rejected = [row for result in results for row in result.rejected]
+    total = len(rejected) + sum(result.rows for result in results)
+    if len(rejected) > limit * total:
+        first = rejected[0]
+        what = f"{len(rejected):,} of {total:,} rows cannot be read; the first one: line {first.line}: {first.reason}"
+        raise CorpusError(what, where=first.file, remedy="fix the rows, or allow more with --max-rejects")
+    if rejected:
+        lines = (json.dumps(to_json(row), ensure_ascii=False) + "\n" for row in rejected)
+        write_bytes(out.with_name(out.name + ".rejects.jsonl"), "".join(lines).encode())

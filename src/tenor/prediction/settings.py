@@ -18,6 +18,8 @@ _TITLE = (
     "Column or JSON field with a title, which is put before the text. Default: the title column of the run's data; '' "
     "for none."
 )
+OUTPUT = "Output"
+OUTPUT_FORMATS = ("auto", "json", "csv", "parquet")
 _THREADS = "Threads per worker; 0 divides the cores among the workers."
 _AS_THE_RUN = "Default: as in the run's data."
 
@@ -82,14 +84,41 @@ class PredictSettings(EngineSettings, ReadingSettings):
         TEXT_CHOICES,
         group=RAW_INPUT,
     )
-    workers: int | str = setting(
-        1, "Number of worker processes, or auto for one per core. A running --cluster ignores it.", group=ENGINE
-    )
     threads: int = setting(0, _THREADS, group=ENGINE)
+    output_format: str = setting(
+        "auto",
+        "Format of --out. auto decides by its name: .csv, .parquet, or JSON lines.",
+        OUTPUT_FORMATS,
+        group=OUTPUT,
+    )
+    keep_columns: bool = setting(
+        False,
+        "Write all columns of the input beside the predictions. A column with the name of a prediction's column is "
+        "renamed to original_NAME.",
+        group=OUTPUT,
+    )
+    id_column: str | None = setting(None, "Write this column of the input, such as an id to join by.", group=OUTPUT)
+    line_numbers: bool = setting(False, "Write the file and the line, or the row of a Parquet file.", group=OUTPUT)
+    probabilities: bool = setting(False, "Write the probability of every class.", group=OUTPUT)
+    explain: bool = setting(
+        False,
+        "Write what each word adds to the decision: [start, end, word, contribution]; above 0 speaks for the label.",
+        group=OUTPUT,
+    )
+    max_rejects: float = setting(
+        0.0,
+        "Maximum share of rows that may be rejected as unreadable; they are listed in OUT.rejects.jsonl. 0 stops at "
+        "the first one.",
+        group=OUTPUT,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_threads(self.threads)
+        if not 0 <= self.max_rejects <= 1:
+            raise wrong_value("max_rejects", self.max_rejects, "give a number from 0 to 1")
+        if self.keep_columns and self.id_column is not None:
+            raise UsageError("--keep-columns already keeps --id-column", remedy="omit one of them")
 
 
 def _check_threads(threads: int) -> None:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from tenor.prediction.model import SentimentModel, load
+from tenor.runtime.model import SentimentModel, load
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tenor.reports.values import readable
 from tenor.store.trusted import read_json
 
 if TYPE_CHECKING:
-    from tenor.prediction.model import SentimentModel
+    from tenor.runtime.model import SentimentModel
 
 MOST_WORDS, FEWEST_WORDS = 300, 4  # on a map
 _UNKNOWN = np.nan  # the sentiment of a word that the classifier does not know
@@ -64,7 +64,7 @@ def read_vectors(folder: Path, run: Path | None = None) -> VectorsData:
 
 
 def _classifier(run: Path) -> SentimentModel:
-    from tenor.prediction.model import load  # loads torch
+    from tenor.runtime.model import load
 
     return load(run)
 

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from tenor.environment import usable_cores
 from tenor.errors import RunError
-from tenor.prediction.model import SentimentModel, load
-from tenor.prediction.threads import inference_threads
 from tenor.preparation.job.startup import announce
 from tenor.progress import Silent
+from tenor.runtime.model import SentimentModel, load
 from tenor.serving.process.remote import FILES, Contribution
 from tenor.store.trusted import open_regular, sha256_of
 
@@ -41,7 +40,7 @@ class ServedModel:
 
     def predict_proba(self, texts: list[str]) -> NDArray[np.float32]:
         """The probability of each class: (texts, classes), in the order of `labels`."""
-        return self._model.probabilities(texts)
+        return self._model.predict_proba(texts)
 
     def explain(self, texts: list[str]) -> list[list[Contribution]]:
         """What each word contributes to the log-odds of the predicted label, by leaving the word out.
@@ -90,8 +89,9 @@ def load_served(run: Path, threads: int) -> ServedModel:
         RunError: The folder cannot be used.
     """
     announce(Notes())
-    inference_threads(threads or max(1, usable_cores() // 2), 1)
-    model = ServedModel(load(run), version_of(run))
+    loaded = load(run)
+    loaded.threads = threads or max(1, usable_cores() // 2)
+    model = ServedModel(loaded, version_of(run))
     model.explain(["good", "not bad at all"])
     model.predict_proba(["good", "not bad at all " * 40] * 16)
     return model

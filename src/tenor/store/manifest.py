@@ -19,6 +19,7 @@ SPLITS = ("train", "valid", "test")
 UNLABELLED = "unlabelled"  # the split of rows without a rating; only `prepare --unlabelled` makes it
 ALL_SPLITS = (*SPLITS, UNLABELLED)
 LIMIT = 16 << 20  # maximum bytes of the file: enough for 80,000 shards or 10¹² tokens
+VOCABULARY_BYTES = 256 << 20  # maximum bytes of the vocabulary beside it
 MAX_CLASSES = 256  # a label is one byte
 NO_LABEL = 255  # in place of the label of each row of UNLABELLED
 MAX_COUNT = 1 << 50  # maximum number of rows, tokens or bytes

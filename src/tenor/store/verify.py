@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from tenor.errors import StoreError
-from tenor.store.manifest import NAME, UNLABELLED, Manifest
+from tenor.store.manifest import NAME, UNLABELLED, VOCABULARY_BYTES, Manifest
 from tenor.store.shard import check_shard, check_tokens
 from tenor.store.trusted import open_regular, sha256_of
-
-VOCABULARY_BYTES = 256 << 20
 
 
 def verify_data(folder: Path | str) -> Manifest:

@@ -7,9 +7,9 @@ import pytest
 from tenor.bench.scenarios import bench, strategies
 from tenor.bench.settings import BenchSettings
 from tenor.errors import UsageError
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec
+from tenor.models.classifier import ReviewNetwork
 from tenor.models.dense import DenseClassifier
+from tenor.models.spec import DeepSpec, ModelSpec
 from tenor.reports.report import render
 from tenor.reports.result_file import parse_result
 from tenor.reports.settings import ReportSettings
@@ -34,7 +34,7 @@ def test_every_strategy_is_measured_where_it_fits() -> None:
 
 def test_the_models_have_the_stages_that_the_scenario_assumes() -> None:
     assert len(DenseClassifier(2, 8, 4).stages()) == TASKS["points"].num_stages
-    assert len(ReviewClassifier(ModelSpec(deep=DeepSpec(vocab_size=10))).stages()) == TASKS["reviews"].num_stages
+    assert len(ReviewNetwork(ModelSpec(deep=DeepSpec(vocab_size=10))).stages()) == TASKS["reviews"].num_stages
 
 
 def test_a_new_task_needs_no_entry_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,10 @@ from tenor.bench.scenarios.train.runs import Outcome, run_alone, run_plain, run_
 from tenor.bench.settings import BenchSettings
 from tenor.bench.step_rates import Steps, read_run
 from tenor.errors import UsageError, WorkerError
-from tenor.models.classifier import ModelSpec, ReviewClassifier
-from tenor.models.deep.part import DeepSpec, initialise
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.deep.part import initialise
 from tenor.models.inference import Inference
+from tenor.models.spec import DeepSpec, ModelSpec
 from tenor.store.reader import open_split
 
 Run = Callable[[Path, tenor.TrainSettings, int], Outcome]
@@ -40,7 +41,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_peer_is_the_same_model(data: Path, layers: int) -> None:
-    whole = ReviewClassifier(ModelSpec(deep=DeepSpec(40, "lstm", 6, 8, layers, pooling="max")))
+    whole = ReviewNetwork(ModelSpec(deep=DeepSpec(40, "lstm", 6, 8, layers, pooling="max")))
     whole.combination.start()
     ours = whole.deep
     assert ours is not None

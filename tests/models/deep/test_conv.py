@@ -8,7 +8,8 @@ import torch
 
 from tenor.models.batch import Batch
 from tenor.models.deep.conv import Conv
-from tenor.models.deep.part import Deep, DeepSpec, initialise
+from tenor.models.deep.part import Deep, initialise
+from tenor.models.spec import DeepSpec
 
 
 def test_outputs_equal_a_loop_over_windows() -> None:

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from tenor.models.batch import Batch
-from tenor.models.deep.part import Deep, DeepSpec, initialise
+from tenor.models.deep.part import Deep, initialise
 from tenor.models.deep.qrnn import QRNN, CompiledQRNN, plain_qrnn
 from tenor.models.inference import padded
+from tenor.models.spec import DeepSpec
 from tenor.models.stage import run_stages
 
 LENGTHS = np.array([9, 5, 5, 1], dtype=np.int32)

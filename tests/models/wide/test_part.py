@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from tenor.models.batch import Ngrams
+from tenor.models.spec import WideSpec
 from tenor.models.wide.bag import weighted_sums
-from tenor.models.wide.part import Wide, WideSpec
+from tenor.models.wide.part import Wide
 
 STARTS = torch.tensor([0, 3, 3, 7])  # the second sample has no n-gram
 IDS = torch.tensor([4, 0, 2, 2, 5, 1, 0])

@@ -17,9 +17,9 @@ from helpers.runs import write_run
 import tenor
 from tenor.embedding.vectors import Vectors, save_vectors
 from tenor.errors import RunError, UsageError
-from tenor.prediction.model import Prediction
 from tenor.reports.plots.word_map import draw_map
 from tenor.reports.vectors_data import holds_vectors, word_sentiments
+from tenor.runtime.model import Prediction
 
 WORDS = ("good", "great", "bad", "awful", "film", "a<b", "$x$")
 SETTINGS = {"model": "skipgram", "window": 5, "negative": 15, "epochs": 3, "seed": 0}
@@ -98,7 +98,7 @@ def test_the_classifier_of_the_first_run_colours_the_words(
 ) -> None:
     first, second = write_run(tmp_path / "first"), write_run(tmp_path / "second")
     opinions = {first: OPINIONS, second: None}
-    monkeypatch.setattr("tenor.prediction.model.load", lambda run: opinions[run])
+    monkeypatch.setattr("tenor.runtime.model.load", lambda run: opinions[run])
     page = tenor.report([folder, first, second], tmp_path / "page.html").read_text()
     assert "most negative: awful, bad; most positive: great, good." in page
     assert "2 runs and 1 word map" in page and "Map of the 7 commonest words" in page

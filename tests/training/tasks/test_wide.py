@@ -107,7 +107,7 @@ def test_every_model_learns_evaluates_and_predicts(model: str, labels: str, tmp_
     assert result["test"]["auc"] > 0.55
     assert tenor.evaluate(tmp_path / "run", tmp_path / "data").accuracy == pytest.approx(result["test"]["accuracy"])
     loaded = tenor.load(tmp_path / "run")
-    assert (loaded.model.wide is None, loaded.model.deep is None) == (model == "deep", model == "wide")
+    assert (loaded.parts.spec.wide is None, loaded.parts.spec.deep is None) == (model == "deep", model == "wide")
     assert loaded.predict(["a superb film", ""])[1].known_words == 0
 
 

@@ -12,16 +12,16 @@ def main(run: str, port: str) -> None:
     from fastapi import FastAPI
     from pydantic import BaseModel
 
-    from tenor.prediction.model import load
+    from tenor.bench.peers.predicting import TorchModel
 
-    model, app = load(Path(run)), FastAPI()
+    model, app = TorchModel(Path(run)), FastAPI()
     model.predict(["good", "bad"])  # nothing is compiled while it is measured
 
     class Body(BaseModel):
         texts: list[str]
 
     def predict(body: Body) -> dict[str, Any]:
-        return {"predictions": [prediction.as_dict() for prediction in model.predict(body.texts)]}
+        return {"predictions": model.predict(body.texts)}
 
     predict.__annotations__["body"] = Body  # a local class, which its name does not find
     app.post("/predict")(predict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from tenor.corpus.files.remote import can_seek
 from tenor.corpus.files.source import Layout, Source
 from tenor.corpus.scanning.blocks import BLOCK
 
+Record = dict[str, Any]  # all columns of one row: JSON values, or those that Arrow gives
 Range = tuple[int, int | None]  # start and end of a piece; None: to the end of the file
 
 
@@ -99,6 +100,16 @@ class Format:
                 first = batch.rejects[0]
                 raise BadLine(first.line, first.reason, "fix or remove the line")
             yield batch.rows.column(0)
+
+    def read_records(
+        self, stream: BinaryIO, source: Source, start: int, end: int | None
+    ) -> Iterator[tuple[RowBatch, list[Record]]]:
+        """Read the rows of one range, each with all its columns. The arguments are those of `read`.
+
+        By default a record is empty, because the format has no columns beside the text and the label.
+        """
+        for batch in self.read(stream, source, start, end):
+            yield batch, [{} for _ in range(batch.rows.num_rows)]
 
     def lines_before(self, stream: BinaryIO, source: Source, start: int) -> int:
         """Lines of the file before the first line of the range that starts at `start`, for messages."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
@@ -14,7 +15,7 @@ from tenor.corpus.batch import Reject, RowBatch, make_batch, no_rows, rejected_l
 from tenor.corpus.columns import AUTO, ColumnChooser, Columns
 from tenor.corpus.files.source import Layout, Source
 from tenor.corpus.files.streams import open_content
-from tenor.corpus.formats.base import NOT_PLAIN, Format, Range, can_cut
+from tenor.corpus.formats.base import NOT_PLAIN, Format, Range, Record, can_cut
 from tenor.corpus.scanning.blocks import BLOCK, BOM, MAX_LINE, count_lines
 from tenor.corpus.scanning.scan_csv import BLANK, COLUMNS, LONG, OK, OPEN, QUOTES, scan_records, whole_records
 from tenor.errors import CorpusError
@@ -66,6 +67,35 @@ class Delimited(Format):
         size, is_first = None if end is None else end - start, start == source.body
         delimiter, header = source.details["delimiter"], source.details["header"]
         return read(stream, delimiter, header, source.columns, size, is_first)
+
+    def read_records(
+        self, stream: BinaryIO, source: Source, start: int, end: int | None
+    ) -> Iterator[tuple[RowBatch, list[Record]]]:
+        assert source.columns is not None
+        stream.seek(start) if source.kind.is_plain else stream.read(start)
+        delimiter, header = source.details["delimiter"], source.details["header"]
+        scanner, line = _RecordScanner(delimiter, header, source.columns), 1
+        if start == source.body:
+            yield no_rows(lines=1), []
+            line = 2
+        for block in record_blocks(stream, delimiter, len(header), None if end is None else end - start):
+            batch = rejected_line(line, _REASONS[LONG]) if block.skipped else scanner.scan(block, line)
+            wanted = set(batch.rows.column(2).to_pylist())
+            yield batch, [_record(text, header, delimiter) for at, text in _texts(block, line) if at in wanted]
+            line += batch.lines
+
+
+def _texts(block: Records, line: int) -> Iterator[tuple[int, str]]:
+    """(line, text) of each record."""
+    for first, last in itertools.pairwise([0, *block.ends.tolist()]):
+        text = block.data[first:last].decode("utf-8", "replace")
+        yield line, text
+        line += text.count("\n")
+
+
+def _record(text: str, header: list[str], delimiter: str) -> Record:
+    values = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    return dict(zip(header, values, strict=True))
 
 
 CSV = Delimited("csv", "CSV", ",;\t|")

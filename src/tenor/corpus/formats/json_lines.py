@@ -16,7 +16,7 @@ from tenor.corpus.batch import Reject, RowBatch, is_utf8, make_batch, rejected_l
 from tenor.corpus.columns import ColumnChooser, Columns
 from tenor.corpus.files.source import Layout, Source
 from tenor.corpus.files.streams import first_bytes, open_content
-from tenor.corpus.formats.base import LineFormat, Range
+from tenor.corpus.formats.base import LineFormat, Range, Record
 from tenor.corpus.scanning.blocks import BOM, count_lines, line_blocks
 from tenor.corpus.scanning.json_array import array_lines
 from tenor.corpus.scanning.json_keys import first_keys, more_keys
@@ -61,6 +61,21 @@ class JsonLines(LineFormat):
         assert source.columns is not None
         lines = array_lines(stream, source.shown) if source.details["is_array"] else stream
         return read(lines, source.columns, start, end, unlabelled=source.unlabelled)
+
+    def read_records(
+        self, stream: BinaryIO, source: Source, start: int, end: int | None
+    ) -> Iterator[tuple[RowBatch, list[Record]]]:
+        assert source.columns is not None
+        lines = array_lines(stream, source.shown) if source.details["is_array"] else stream
+        scanner, first_line = LineScanner(source.columns, source.unlabelled), 1
+        for block in line_blocks(lines, start, end):
+            if block is None:
+                yield rejected_line(first_line, "line too long"), []
+                first_line += 1
+                continue
+            batch, raw = scanner.scan(block, first_line), bytes(block).split(b"\n")
+            yield batch, [json.loads(raw[line - first_line]) for line in batch.rows.column(2).to_pylist()]
+            first_line += batch.lines
 
 
 JSON = JsonLines()

@@ -22,7 +22,7 @@ from tenor.corpus.columns import ColumnChooser, Columns
 from tenor.corpus.files.limits import largest_unpacked, too_large
 from tenor.corpus.files.source import Layout, Source
 from tenor.corpus.files.streams import open_content
-from tenor.corpus.formats.base import Format, Range
+from tenor.corpus.formats.base import Format, Range, Record
 from tenor.corpus.labels import NO_RATING
 from tenor.corpus.scanning.blocks import MAX_LINE
 from tenor.errors import CorpusError
@@ -70,11 +70,38 @@ class Parquet(Format):
         assert source.columns is not None
         return read(stream, source.columns, source.shown, start, end, unlabelled=source.unlabelled)
 
+    def read_records(
+        self, stream: BinaryIO, source: Source, start: int, end: int | None
+    ) -> Iterator[tuple[RowBatch, list[Record]]]:
+        with open_content(source) as second:
+            records = _Records(second, source.shown, start, end)
+            for batch in self.read(stream, source, start, end):
+                yield batch, records.take(batch.rows.column(2).to_pylist(), batch.lines)
+
     def lines_before(self, stream: BinaryIO, source: Source, start: int) -> int:
         return num_rows(stream, source.shown, start)
 
 
 PARQUET = Parquet()
+
+
+class _Records:
+    """All columns of the rows of some row groups, a batch at a time."""
+
+    def __init__(self, stream: BinaryIO, where: str, start: int, end: int | None) -> None:
+        file = _open(stream, where)
+        groups = list(range(start, file.num_row_groups if end is None else end))
+        self._batches = file.iter_batches(_ROWS, row_groups=groups)
+        self._held: list[Record] = []
+        self._first = 1  # the row that `_held` begins with
+
+    def take(self, rows: list[int], num_rows: int) -> list[Record]:
+        """The records of these rows, which are among the next `num_rows`."""
+        while len(self._held) < num_rows:
+            self._held += next(self._batches).to_pylist()
+        found = [self._held[row - self._first] for row in rows]
+        self._held, self._first = self._held[num_rows:], self._first + num_rows
+        return found
 
 
 def inspect(stream: BinaryIO, where: str) -> tuple[list[str], list[int]]:

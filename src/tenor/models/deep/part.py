@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -14,24 +13,8 @@ from tenor.models.deep.cells import CELLS, make_cell
 from tenor.models.deep.masks import dropout_mask
 from tenor.models.deep.pooling import POOLINGS, reverse_index
 from tenor.models.embedding import RowEmbedding
+from tenor.models.spec import DeepSpec
 from tenor.models.stage import Stage
-
-
-@dataclass(frozen=True)
-class DeepSpec:
-    """The architecture of the deep part; the run's config.json records it."""
-
-    vocab_size: int
-    cell: str = "lstm"
-    embedding_dim: int = 100
-    hidden: int = 128
-    layers: int = 1
-    bidirectional: bool = False
-    pooling: str = "max-mean"
-    dropout: float = 0.0  # of the outputs of each layer
-    input_dropout: float = 0.0  # of the word vectors
-    window: int = 7  # inputs that an output of the cell conv reads
-    length: int = 400  # tokens of a longer review that are read: the first and the last ones
 
 
 class Deep(nn.Module):

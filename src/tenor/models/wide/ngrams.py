@@ -19,9 +19,11 @@ from tenor.compiled import compiled, inlined
 
 _LARGEST_STAMP = 1 << 30
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = np.uint64(GOLDEN)
 _U1, _U27, _U30, _U31 = np.uint64(1), np.uint64(27), np.uint64(30), np.uint64(31)
-_K1, _K2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+MIX_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0))  # bits to shift, factor; 0: none
+_K1, _K2 = np.uint64(MIX_STEPS[0][1]), np.uint64(MIX_STEPS[1][1])
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,16 +9,9 @@ from torch import Tensor, nn
 
 from tenor.models.batch import Ngrams
 from tenor.models.embedding import RowEmbedding
+from tenor.models.spec import WideSpec
 from tenor.models.wide.bag import weighted_sums
 from tenor.models.wide.ngrams import NgramIndex
-
-
-@dataclass(frozen=True)
-class WideSpec:
-    """The architecture of the wide part; the run's config.json records it."""
-
-    bits: int  # there are 2^bits buckets
-    longest: int = 3  # tokens of the longest n-gram
 
 
 class Wide(nn.Module):

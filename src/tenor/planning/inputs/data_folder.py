@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import UsageError
-from tenor.models.inference import shortened
+from tenor.models.rows import shortened
 from tenor.models.wide.ngrams import bucket_weights, count_rows_with
 from tenor.planning.costs.touched_rows import GROUPS, LengthGroup, RowFrequencies, spectrum_of
 from tenor.store.manifest import Manifest

@@ -6,15 +6,16 @@ import re
 import unicodedata
 from html.entities import html5
 
-_MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|&(?:#([0-9]{1,31})|#[xX]([0-9A-Fa-f]{1,30})|([A-Za-z0-9]{1,33}));")
+MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|&(?:#([0-9]{1,31})|#[xX]([0-9A-Fa-f]{1,30})|([A-Za-z0-9]{1,33}));")
 
 
 def plain(text: str) -> str:
     """The text with spaces for tags and characters for entities, normalised to NFC."""
-    return unicodedata.normalize("NFC", _MARKUP.sub(_replace, text))
+    return unicodedata.normalize("NFC", MARKUP.sub(replacement, text))
 
 
-def _replace(match: re.Match[str]) -> str:
+def replacement(match: re.Match[str]) -> str:
+    """What stands for a tag or an entity."""
     decimal, hexadecimal, name = match.groups()
     if name:
         return html5.get(name + ";", match[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,11 +23,17 @@ class Encoder:
     """Cleans and tokenises texts as prepare did for the training data, with a fixed vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary, tokeniser: dict[str, Any], max_length: int) -> None:
-        settings = TokeniserSettings.from_dict(tokeniser)
+        self.settings = TokeniserSettings.from_dict(tokeniser)
         self.vocabulary = vocabulary
         self.max_length = max_length
-        kind = CharacterIds if settings.units == "characters" else WordIds
-        self._ids: CharacterIds | WordIds = kind(vocabulary, settings)
+        kind = CharacterIds if self.settings.units == "characters" else WordIds
+        self._ids: CharacterIds | WordIds = kind(vocabulary, self.settings)
+
+    def fresh(self) -> Encoder:
+        """An encoder for another thread. It shares the tables that do not change."""
+        other = copy.copy(self)
+        other._ids = self._ids.fresh()
+        return other
 
     def __call__(self, texts: Sequence[str] | pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Encode texts.
@@ -53,6 +60,12 @@ class WordIds:
         self._ids = np.full(len(counting.table) + 1, UNKNOWN, np.int32)  # the last entry is for -1, an unknown word
         self._ids[places] = np.arange(len(places)) + FIRST_WORD
 
+    def fresh(self) -> WordIds:
+        other = copy.copy(self)
+        other._tokeniser = copy.copy(self._tokeniser)
+        other._tokeniser.clear()
+        return other
+
     def __call__(self, texts: pa.Array, max_length: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         tokens = self._tokeniser(texts, max_length)
         return self._ids[tokens.ids], tokens.lengths
@@ -64,6 +77,11 @@ class CharacterIds:
     def __init__(self, vocabulary: Vocabulary, settings: TokeniserSettings) -> None:
         self._settings, self._speller = settings, Speller(vocabulary)
         self._tokeniser, self._spelling = Tokeniser.counting(settings), NOTHING_SPELLED
+
+    def fresh(self) -> CharacterIds:
+        other = copy.copy(self)
+        other._tokeniser, other._spelling = Tokeniser.counting(self._settings), NOTHING_SPELLED
+        return other
 
     def __call__(self, texts: pa.Array, max_length: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         if len(self._tokeniser.table) > MOST_WORDS:

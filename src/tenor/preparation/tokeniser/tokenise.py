@@ -82,6 +82,10 @@ class Tokeniser:
             table.add(*pack(words))
         return cls(settings, table, stop=len(table))
 
+    def clear(self) -> None:
+        """Give up the memory that results are written to, so that it is not shared with a copy."""
+        self._ids = np.empty(0, np.int32)
+
     def __call__(self, texts: pa.Array, max_length: int = UNLIMITED) -> Tokens:
         data, offsets = string_buffers(texts)
         tokens, status = self._run(data, offsets, max_length, self.characters.kinds)

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from tenor.errors import StoreError, UsageError
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
 from tenor.store.atomic import write_bytes
-from tenor.store.manifest import Manifest
+from tenor.store.manifest import VOCABULARY_BYTES, Manifest
 from tenor.store.trusted import read_json
-from tenor.store.verify import VOCABULARY_BYTES
 
 PADDING, UNKNOWN, FIRST_WORD = 0, 1, 2
 CONFIG_BYTES = 16 << 20  # limit for the config.json of a run

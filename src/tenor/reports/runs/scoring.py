@@ -1,4 +1,4 @@
-"""Scores rows of prepared data or of a labelled raw file with the model of a run. Loads torch."""
+"""Scores rows of prepared data or of a labelled raw file with the model of a run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tenor.corpus.pieces import whole
 from tenor.engines.local import LocalEngine
 from tenor.evaluation.sections import LabelledPiece, SplitSection
 from tenor.prediction.evaluate import select_rows
-from tenor.prediction.model import SentimentModel
 from tenor.prediction.settings import EvaluateSettings
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.progress import Progress
 from tenor.reports.runs.judged import JudgedRows
+from tenor.runtime.model import SentimentModel
 
 _SHOWN_WORDS = 60
 

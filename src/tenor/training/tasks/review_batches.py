@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tenor.models.batch import Ngrams
-from tenor.models.classifier import ModelSpec
 from tenor.models.deep.masks import sample_keys, uniform
-from tenor.models.inference import as_tensors, padded, shortened
+from tenor.models.inference import as_tensors, padded
+from tenor.models.rows import shortened
+from tenor.models.spec import ModelSpec
 from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.store.order import Order

@@ -18,11 +18,11 @@ from tenor.evaluation.goal import Goal
 from tenor.evaluation.metrics import Metrics, measure
 from tenor.evaluation.scores import Scores
 from tenor.groups import Group
-from tenor.models.classifier import ModelSpec, ReviewClassifier
+from tenor.models.classifier import ReviewNetwork
 from tenor.models.combination import fit_combination
-from tenor.models.deep.part import Deep, DeepSpec, initialise
+from tenor.models.deep.part import Deep, initialise
 from tenor.models.inference import Inference, to_probabilities
-from tenor.models.wide.part import WideSpec
+from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import Split, open_split
@@ -107,8 +107,8 @@ class Reviews(Task):
     def check_device(self, device: torch.device) -> None:
         check_precision(self.settings.precision, self.settings.cell, device)
 
-    def make_model(self) -> ReviewClassifier:
-        model = ReviewClassifier(self.spec)
+    def make_model(self) -> ReviewNetwork:
+        model = ReviewNetwork(self.spec)
         model.combination.start()
         if self.settings.all_rows:
             assert self.run is not None
@@ -176,7 +176,7 @@ class Reviews(Task):
         if not len(labels):
             return None
         weights = np.asarray(self.objective.class_weights)[labels]
-        assert isinstance(model, ReviewClassifier)
+        assert isinstance(model, ReviewNetwork)
         model.combination.set(*fit_combination(logits.astype(np.float64), labels, weights))
         if self.settings.optimise:
             goal, chances = Goal.parse(self.settings.optimise), to_probabilities(model, logits)
@@ -197,7 +197,7 @@ class Reviews(Task):
             return None
         batches = self._batches(split)
         places = np.argsort(np.concatenate([b for rank in range(group.size) for b in batches[rank :: group.size]]))
-        assert isinstance(model, ReviewClassifier)
+        assert isinstance(model, ReviewNetwork)
         found = Scores(float(model.combination.threshold))
         found.add(to_probabilities(model, logits)[places], labels[places])
         return found
@@ -209,7 +209,7 @@ class Reviews(Task):
 
     def _logits(self, model: nn.Module, split: str, group: Group) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """(parts, rows, outputs) and the labels of a split, computed together by the group; the same on all ranks."""
-        assert isinstance(model, ReviewClassifier)
+        assert isinstance(model, ReviewNetwork)
         part, inference = self.splits[split], Inference(model)
         own = self._batches(split)[group.rank :: group.size]
         shape = (-1, self.spec.num_parts, self.spec.num_outputs)
@@ -219,7 +219,7 @@ class Reviews(Task):
         return group.gather(flat).numpy().reshape(shape).swapaxes(0, 1), group.gather(labels).numpy()
 
     def _measure(self, model: nn.Module, logits: NDArray[np.float32], labels: NDArray[np.int64]) -> Metrics:
-        assert isinstance(model, ReviewClassifier)
+        assert isinstance(model, ReviewNetwork)
         total = Scores(float(model.combination.threshold))
         total.add(to_probabilities(model, logits), labels)
         return measure(total, self.manifest.classes)

@@ -62,7 +62,7 @@ def speed_of_run(run: str, texts: list[str]) -> dict[str, float]:
     """How many raw texts a run predicts per second, with one thread."""
     import torch
 
-    from tenor.prediction.model import load
+    from tenor.runtime.model import load
 
     torch.set_num_threads(1)
     model = load(run)

@@ -42,23 +42,23 @@ def _make_prepare(engine: LocalEngine, job: dict[str, Any]) -> Any:
 
 
 def _make_predict(engine: LocalEngine, job: dict[str, Any]) -> Any:
-    from tenor.prediction.predict import PredictJob, PredictTask, open_texts, predict_on, predict_piece
+    from tenor.corpus.pieces import whole
+    from tenor.corpus.texts import text_source
+    from tenor.prediction.output import OutputColumns
+    from tenor.prediction.predict import PredictJob, PredictTask, predict_on, predict_piece
     from tenor.prediction.settings import PredictSettings
-    from tenor.prediction.worker_model import ModelRef, model_of
-    from tenor.progress import SILENT
+    from tenor.prediction.worker_model import ModelRef
 
     folder, ref = Path(job["folder"]), ModelRef.of(job["run"])
     few = folder / "few.jsonl"
     with Path(job["source"]).open("rb") as file:
         few.write_bytes(b"".join(file.readline() for _ in range(50)))
-    settings = PredictSettings(threads=1)
-    source = open_texts(model_of(ref), job["source"], settings, SILENT)
-    from tenor.corpus.pieces import whole
-
-    piece = whole(open_texts(model_of(ref), str(few), settings, SILENT))
+    piece, plain = whole(text_source(str(few))), OutputColumns()
     outs = [str(folder / f"few-{worker}.jsonl") for worker in range(engine.workers)]
-    predict_piece.run(engine, [PredictTask(ref, piece, out, 1, engine.workers) for out in outs])
-    return lambda: predict_on(engine, PredictJob(ref, source, folder / "labels.jsonl", 1))
+    tasks = [PredictTask(ref, piece, out, "json", plain, 0, False, 1, engine.workers) for out in outs]
+    predict_piece.run(engine, tasks)
+    sources = [text_source(job["source"])]
+    return lambda: predict_on(engine, PredictJob(ref, sources, folder / "labels.jsonl", PredictSettings(threads=1)))
 
 
 if __name__ == "__main__":

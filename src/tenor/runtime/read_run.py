@@ -1,19 +1,18 @@
-"""Read a run folder. It may come from a stranger, so every value is checked before anything is built from it."""
+"""Read a run folder. It may come from a stranger, so every value is checked before anything is built from it.
+
+Nothing here loads torch: weights are NumPy arrays.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-
 from tenor.errors import RunError, StoreError
-from tenor.models.classifier import ModelSpec, ReviewClassifier
+from tenor.models.arrays import Array, read_arrays
 from tenor.models.deep.cells import CELLS
-from tenor.models.deep.part import DeepSpec
-from tenor.models.deep.pooling import POOLINGS
 from tenor.models.limits import (
     MAX_BITS,
     MAX_CLASSES,
@@ -24,8 +23,7 @@ from tenor.models.limits import (
     MAX_WORDS,
     MIN_BITS,
 )
-from tenor.models.weights import read_weights
-from tenor.models.wide.part import WideSpec
+from tenor.models.spec import POOLING_WIDTHS, DeepSpec, ModelSpec, WideSpec, weight_shapes
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
@@ -49,8 +47,18 @@ _MAX_NAME_LENGTH = 1000  # characters of a class name or a rating
 T = TypeVar("T")
 
 
-def read_run(folder: Path) -> tuple[ReviewClassifier, Encoder, dict[str, Any]]:
-    """Read model, encoder and config of a run folder.
+@dataclass(frozen=True)
+class RunContents:
+    """What a run folder holds: everything that a model needs to predict."""
+
+    spec: ModelSpec
+    encoder: Encoder
+    weights: dict[str, Array]  # by their names in the model's state_dict
+    config: dict[str, Any]  # the content of config.json
+
+
+def read_run(folder: Path) -> RunContents:
+    """Read the weights, the encoder and the config of a run folder.
 
     Raises:
         RunError: Something in the folder is missing, damaged or not allowed.
@@ -66,9 +74,9 @@ def read_run(folder: Path) -> tuple[ReviewClassifier, Encoder, dict[str, Any]]:
         TokeniserSettings.from_dict(tokeniser)
     except ValueError as error:
         raise RunError(str(error), where=folder / NAME, remedy="train it again") from None
-    model = _read_model(folder, spec)
+    weights = _read_weights(folder, spec)
     vocabulary = _read_vocabulary(folder, spec, config.get("vocab_sha256"))
-    return model, Encoder(vocabulary, tokeniser, max_length), config
+    return RunContents(spec, Encoder(vocabulary, tokeniser, max_length), weights, config)
 
 
 def refuse_other_tasks(settings: Mapping[str, Any], folder: Path) -> None:
@@ -109,7 +117,7 @@ def _part(
 
 
 def _check_deep(spec: DeepSpec) -> None:
-    for name, choices in (("cell", CELLS), ("pooling", POOLINGS)):
+    for name, choices in (("cell", CELLS), ("pooling", POOLING_WIDTHS)):
         if (value := getattr(spec, name)) not in list(choices):
             raise ValueError(f"{name} is {value!r:.40}, not one of {', '.join(choices)}")
     if not isinstance(spec.bidirectional, bool):
@@ -155,18 +163,12 @@ def _integer(values: Mapping[str, Any], name: str, least: int, most: int) -> int
     return value
 
 
-def _read_model(folder: Path, spec: ModelSpec) -> ReviewClassifier:
-    """Build the model without memory for its weights; they are assigned once their shapes have been checked."""
-    with torch.device("meta"):
-        model = ReviewClassifier(spec)
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+def _read_weights(folder: Path, spec: ModelSpec) -> dict[str, Array]:
     try:
-        weights = read_weights(folder / "model.safetensors", shapes)
+        return read_arrays(folder / "model.safetensors", weight_shapes(spec))
     except FileNotFoundError as error:
         remedy = "finish its training with `tenor train … --resume`, or give another run"
         raise RunError("model.safetensors is missing", where=folder, remedy=remedy) from error
-    model.load_state_dict(weights, assign=True)
-    return model.eval()
 
 
 def _read_vocabulary(folder: Path, spec: ModelSpec, expected: Any) -> Vocabulary:

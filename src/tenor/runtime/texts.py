@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from tenor.corpus.columns import ColumnChooser, Wanted
 from tenor.errors import UsageError
 
 Texts: TypeAlias = Iterable[Any]  # strings or missing values; see `as_texts`
@@ -19,6 +20,7 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
     Raises:
         UsageError: `texts` is a single string or a table, or contains a value that is not a string.
     """
+    texts = _column(texts)
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         return _of_arrow(texts)
     if isinstance(texts, str | bytes):
@@ -29,8 +31,19 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
     return [text if isinstance(text, str) else _missing(text, place) for place, text in enumerate(texts)]
 
 
+def _column(texts: Any) -> Any:
+    """The column of texts of a table of Arrow, pandas or Polars; a column of Polars as Arrow; else as it is."""
+    names = getattr(texts, "column_names", None) or getattr(texts, "columns", None)
+    if names is not None and not isinstance(texts, Mapping):
+        chosen = ColumnChooser(Wanted(), "the table", with_rating=False)([str(name) for name in names]).text
+        texts = texts[chosen]
+    return texts.to_arrow() if type(texts).__module__.startswith("polars") else texts
+
+
 def _of_arrow(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+    if pa.types.is_string_view(kind):
+        texts, kind = texts.cast(pa.large_string()), pa.large_string()
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
         raise UsageError(f"got an Arrow array of {kind} instead of strings", remedy="pass a column of texts")
     return texts.cast(pa.large_string()).fill_null("") if texts.null_count or kind is not texts.type else texts

@@ -1,0 +1,196 @@
+"""How predictions are written: JSON lines, CSV or Parquet, beside the columns of the input.
+
+Workers write one file per piece. Pieces of JSON lines are final and are only joined. For CSV and Parquet the pieces are
+Parquet files, because the columns of all pieces must be known before the first row is written.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+import numpy as np
+
+from tenor.errors import CorpusError, UsageError
+from tenor.evaluation.decision import decide
+from tenor.prediction.settings import PredictSettings
+from tenor.runtime.model import SentimentModel
+from tenor.store.atomic import replacing
+
+SUFFIXES = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+OWN = ("file", "line", "label", "probability", "known_words", "probabilities", "explanation")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OutputColumns:
+    """What a row of the output has beside label, probability and the number of known words."""
+
+    keep: bool = False  # all columns of the input
+    id_column: str | None = None  # one column of the input
+    lines: bool = False  # the file and the line of the row
+    probabilities: bool = False  # of all classes
+    explain: bool = False
+
+    @classmethod
+    def of(cls, settings: PredictSettings) -> OutputColumns:
+        return cls(
+            settings.keep_columns,
+            settings.id_column,
+            settings.line_numbers,
+            settings.probabilities,
+            settings.explain,
+        )
+
+    @property
+    def with_records(self) -> bool:
+        """Whether columns of the input are needed."""
+        return self.keep or self.id_column is not None
+
+    def kept(self, record: Row) -> Row:
+        """The columns of the input that the output has. One that is called like one of our own is renamed."""
+        if self.id_column is not None and self.id_column not in record:
+            raise CorpusError(
+                f"a row has no column {self.id_column!r}",
+                remedy=f"--id-column can be {', '.join(list(record)[:20]) or '(none)'}",
+            )
+        names = record if self.keep else [name for name in record if name == self.id_column]
+        return {("original_" + name if name in OWN else name): record[name] for name in names}
+
+
+def output_format(out: Path, asked: str) -> str:
+    """The format of the output: the one asked for, or by the name of the file; JSON lines for other names."""
+    return SUFFIXES.get(out.suffix.lower(), "json") if asked == "auto" else asked
+
+
+def make_rows(model: SentimentModel, texts: Any, columns: OutputColumns) -> Iterator[Row]:
+    """A row of the output for each text, without the columns of the input."""
+    scores = model.score(texts)
+    best = decide(scores.probabilities, model.threshold)
+    chosen = scores.probabilities[np.arange(len(best)), best]
+    rows = zip(best.tolist(), chosen.tolist(), scores.known_words.tolist(), strict=True)
+    plain = texts.to_pylist() if columns.explain else []
+    chances = scores.probabilities.tolist() if columns.probabilities else []
+    for number, (label, chance, known) in enumerate(rows):
+        row: Row = {"label": model.classes[label], "probability": chance, "known_words": known}
+        if columns.probabilities:
+            row["probabilities"] = dict(zip(model.classes, chances[number], strict=True))
+        if columns.explain:
+            pieces = model.explain(plain[number], model.classes[label])
+            row["explanation"] = [[*piece[:3], round(piece.contribution, 6)] for piece in pieces]
+        yield row
+
+
+class PieceWriter:
+    """Writes the rows of one piece."""
+
+    def __init__(self, file: Path, kind: str) -> None:
+        self._file, self._kind = file, kind
+        self._text: TextIO | None = file.open("w", encoding="utf-8") if kind == "json" else None
+        self._rows: list[Row] = []
+
+    def write(self, row: Row) -> None:
+        if self._text is not None:
+            self._text.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+        else:
+            self._rows.append(row)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._text is not None:
+            self._text.close()
+
+    def finish(self) -> None:
+        """Write the rows that are still in memory."""
+        if self._text is None:
+            import pyarrow.parquet as pq
+
+            pq.write_table(as_table(self._rows), self._file)
+
+
+def as_table(rows: Sequence[Row]) -> Any:
+    """The rows as an Arrow table. Numbers of our own keep their type; what is nested or of the input becomes text."""
+    import pyarrow as pa
+
+    flat = [_flat(row) for row in rows]
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    kinds = {"line": pa.int64(), "probability": pa.float64(), "known_words": pa.int64()}
+    arrays = {}
+    for name in names:
+        kind = pa.float64() if name.startswith("probability_") else kinds.get(name, pa.string())
+        arrays[name] = pa.array([row.get(name) for row in flat], kind)
+    return pa.table(arrays)
+
+
+def _flat(row: Row) -> Row:
+    flat: Row = {}
+    for name, value in row.items():
+        if name == "probabilities":
+            flat |= {f"probability_{label}": chance for label, chance in value.items()}
+        elif name in ("line", "probability", "known_words") or value is None or isinstance(value, str):
+            flat[name] = value
+        else:
+            flat[name] = json.dumps(value, ensure_ascii=False, default=str)
+    return flat
+
+
+def join(files: Sequence[Path], out: Path, kind: str) -> None:
+    """Write the rows of all pieces, one piece after another, to `out`."""
+    with replacing(out) as temporary:
+        if kind == "json":
+            with temporary.open("wb") as joined:
+                for path in files:
+                    with path.open("rb") as file:
+                        shutil.copyfileobj(file, joined)
+        elif kind == "csv":
+            _join_csv(files, temporary)
+        else:
+            _join_parquet(files, temporary)
+
+
+def _schema(files: Sequence[Path]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pa.unify_schemas([pq.read_schema(path) for path in files])
+
+
+def _join_csv(files: Sequence[Path], out: Path) -> None:
+    import pyarrow.parquet as pq
+
+    names = _schema(files).names
+    with out.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        table.writeheader()
+        for path in files:
+            for batch in pq.ParquetFile(path).iter_batches():
+                table.writerows(batch.to_pylist())
+
+
+def _join_parquet(files: Sequence[Path], out: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _schema(files)
+    with pq.ParquetWriter(out, schema) as writer:
+        for path in files:
+            table = pq.read_table(path)
+            missing = [name for name in schema.names if name not in table.column_names]
+            for name in missing:
+                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+            writer.write_table(table.select(schema.names))
+
+
+def check_columns(columns: OutputColumns, has_columns: bool, where: str) -> None:
+    """UsageError if columns are wanted of a file that has none."""
+    if columns.with_records and not has_columns:
+        option = "--keep-columns" if columns.keep else "--id-column"
+        raise UsageError(f"{option}, but the file has no columns", where=where, remedy=f"omit {option}")

@@ -1,0 +1,56 @@
+"""ONNX files: equal to torch, with any batch and length; small ones say what they lose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.command import run_tenor
+from helpers.models import WORDS, write_model
+from helpers.training import run as train
+
+import tenor
+from tenor.errors import UsageError
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.inference import Inference
+from tenor.models.spec import weight_shapes
+from tenor.models.weights import read_weights
+from tenor.prediction.export import run_onnx
+from tenor.runtime.combined import with_unknown
+
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+TEXTS = ["not good film", "", "zzz", "good " * 7 + "bad", *[" ".join(WORDS[n:] + WORDS[:n]) * n for n in range(5)]]
+
+
+@pytest.mark.parametrize("changes", [{"length": 6}, {"num_classes": 5, "window": 3}], ids=str)
+def test_an_onnx_file_equals_torch(tmp_path: Path, changes: dict[str, Any]) -> None:
+
+    run = write_model(tmp_path / "run", cell="conv", pooling="max", **changes)
+    tenor.export_model(run, tmp_path / "model.onnx")
+    model = tenor.load(run)
+    tokens, lengths = with_unknown(*model.encoder(TEXTS))
+    network = ReviewNetwork(model.parts.spec)
+    network.load_state_dict(read_weights(run / "model.safetensors", weight_shapes(model.parts.spec)))
+    expected = Inference(network).probabilities(tokens, lengths)
+    found = run_onnx((tmp_path / "model.onnx").read_bytes(), tokens, lengths)
+    np.testing.assert_allclose(found[:, 1] if expected.ndim == 1 else found, expected, atol=1e-5)
+
+
+def test_a_small_file_says_what_it_loses(data: Path, run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the cell"):
+        tenor.export_model(write_model(tmp_path / "gru", cell="gru"), tmp_path / "m.onnx")
+    train_run = tmp_path / "wide"
+    train(data, train_run, model="wide", epochs=1, test=False)
+    sizes = {}
+    for name, options in (("whole", []), ("small", ["--int8"])):
+        said = run_tenor(
+            "export", train_run, "--format", "onnx", "--out", tmp_path / name, "--data", data, *options, "--json"
+        )
+        sizes[name] = said.json
+    assert sizes["whole"]["largest_difference"] < 1e-5 and sizes["whole"]["accuracy_lost"] == 0
+    assert sizes["small"]["bytes"] < 0.5 * sizes["whole"]["bytes"]
+    assert abs(sizes["small"]["accuracy_lost"]) < 0.02 and sizes["small"]["checked_rows"] > 100
+    assert "--int8 has no effect" in run_tenor("export", run, "--int8", "--out", tmp_path / "x").failed(2)
