@@ -21,7 +21,7 @@ TEXT = "Good film! Not a bad PLOT, good film"
 
 def test_contributions_add_up_to_the_logit(tmp_path: Path) -> None:
     run = write_model(tmp_path / "run", cell="conv", pooling="max")
-    change_weights(run, deep__forwards__0__bias=torch.zeros(4), deep__head__bias=torch.zeros(1))
+    change_weights(run, deep__forwards__0__bias=torch.tensor([-9.0, 0.0, -9.0, 0.0]), deep__head__bias=torch.zeros(1))
     model = tenor.load(run)
     tokens, lengths = model.encoder([TEXT])
     logit = model.parts.logits(tokens, lengths)[0, 0]
