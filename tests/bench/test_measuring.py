@@ -89,6 +89,6 @@ def test_wrong_settings_are_refused(wrong: dict[str, int]) -> None:
 def test_options_of_another_scenario_are_refused() -> None:
     with pytest.raises(UsageError, match="megabytes 7 has no effect with bench scaling") as refused:
         bench("scaling", BenchSettings(megabytes=7))
-    assert "use bench prepare" in str(refused.value.remedy)
+    assert "use bench predict or prepare" in str(refused.value.remedy)
     with pytest.raises(UsageError, match="workers 4 has no effect with bench balance"):
         bench("balance", BenchSettings(workers="4"))

@@ -77,5 +77,5 @@ def test_the_example_of_the_guide_works_as_written(tmp_path: Path) -> None:
     ]
     assert all(row["mb_per_s"] == pytest.approx(2 / row["seconds"]) for row in result["rows"])
     shown = " ".join(run_tenor("bench", "--help", env=copy).ok().stdout.replace("│", " ").split())
-    assert "Only for hashing or prepare." in shown
+    assert "Only for hashing, predict or prepare." in shown
     assert "--workers 4 has no effect with bench hashing" in run_tenor(*words, "--workers", "4", env=copy).failed(2)

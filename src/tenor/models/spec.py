@@ -100,6 +100,8 @@ def _cell_shapes(spec: DeepSpec, width: int) -> dict[str, Shape]:
         return {"weight": (hidden, spec.window * width), "bias": (hidden,)}
     if spec.cell == "qrnn":
         return {"weight_before": (3 * hidden, width), "weight_now": (3 * hidden, width), "bias": (3 * hidden,)}
+    if spec.cell not in _GATES:
+        return _torch_shapes(spec, width)
     rows = _GATES[spec.cell] * hidden
     return {
         "weight_ih_l0": (rows, width),
@@ -107,3 +109,14 @@ def _cell_shapes(spec: DeepSpec, width: int) -> dict[str, Shape]:
         "bias_ih_l0": (rows,),
         "bias_hh_l0": (rows,),
     }
+
+
+def _torch_shapes(spec: DeepSpec, width: int) -> dict[str, Shape]:
+    """Those of a cell that is defined in torch alone."""
+    import torch
+
+    from tenor.models.deep.cells import make_cell
+
+    with torch.device("meta"):
+        cell = make_cell(spec.cell, width, spec.hidden, spec.window)
+    return {name: tuple(weight.shape) for name, weight in cell.state_dict().items()}

@@ -6,6 +6,7 @@ The convolution with max pooling, which the default preset uses, has a faster wa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,11 @@ def pooled_states(spec: DeepSpec, weights: Weights, vectors: Floats, lengths: Le
     """
     states, flip = vectors, _reversing(lengths, len(vectors))
     for layer in range(spec.layers):
-        outputs = CELLS[spec.cell](_of_layer(weights, f"forwards.{layer}."), states)
+        compute = CELLS.get(spec.cell) or partial(_with_torch, spec)
+        outputs = compute(_of_layer(weights, f"forwards.{layer}."), states)
         if spec.bidirectional:
             mirrored = np.take_along_axis(states, flip, 0)
-            back = CELLS[spec.cell](_of_layer(weights, f"backwards.{layer}."), mirrored)
+            back = compute(_of_layer(weights, f"backwards.{layer}."), mirrored)
             outputs = np.concatenate([outputs, np.take_along_axis(back, flip, 0)], axis=2)
         states = outputs
     return _POOLINGS[spec.pooling](states, lengths, spec.bidirectional)
@@ -119,6 +121,19 @@ CELLS: dict[str, Callable[[Weights, Floats], Floats]] = {
     "gru": _gru,
     "lstm": _lstm,
 }
+
+
+def _with_torch(spec: DeepSpec, weights: Weights, inputs: Floats) -> Floats:
+    """The outputs of a cell that has no entry in CELLS."""
+    import torch
+
+    from tenor.models.deep.cells import make_cell
+
+    cell = make_cell(spec.cell, inputs.shape[2], spec.hidden, spec.window)
+    cell.load_state_dict({name: torch.tensor(weight) for name, weight in weights.items()})
+    with torch.inference_mode():
+        outputs: Floats = cell(torch.tensor(inputs))[0].numpy()
+    return outputs
 
 
 def _real(states: Floats, lengths: Lengths) -> NDArray[np.bool_]:
