@@ -1,4 +1,4 @@
-"""The words are divided among machines and workers without a gap and without an overlap."""
+"""The words are divided among machines without a gap and without an overlap."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKERS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
 
 @given(WORKERS, st.integers(0, 50), st.integers(0, 120), st.integers(1, 5))
-def test_every_block_has_one_worker(workers: list[int], first: int, more: int, blocks_each: int) -> None:
+def test_every_block_has_one_machine(workers: list[int], first: int, more: int, blocks_each: int) -> None:
     total = first + more
     offsets = [0, *itertools.accumulate(workers)]
     machines = [Division(first, offset, size, offsets[-1]) for offset, size in zip(offsets[:-1], workers, strict=True)]
@@ -22,10 +22,9 @@ def test_every_block_has_one_worker(workers: list[int], first: int, more: int, b
     done = set(range(first))
     for before, end in itertools.pairwise([first, *ends]):
         for machine in machines:
-            each = [[n for n in machine.blocks_of(worker, end) if n >= before] for worker in range(machine.size)]
-            assert all(len(blocks) <= blocks_each for blocks in each)
-            assert machine.num_blocks(end) - machine.num_blocks(before) == sum(map(len, each))
-            new = {block for blocks in each for block in blocks}
-            assert len(new) == sum(map(len, each)) and not new & done
+            places = range(machine.num_blocks(before), machine.num_blocks(end))
+            new = {machine.block(place) for place in places}
+            assert len(new) == len(places) <= blocks_each * machine.size and not new & done
+            assert machine.block(machine.num_blocks(end)) >= end  # the next one belongs to a later round
             done |= new
         assert done == set(range(end))

@@ -1,7 +1,8 @@
-"""What the workers share: the two tables of vectors, how far each worker is, and when to wait and to stop."""
+"""What the workers share: the two tables of vectors, which blocks are taken and done, and when to wait and to stop."""
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import tempfile
@@ -47,6 +48,16 @@ class Tables:
     @limit.setter
     def limit(self, number: float) -> None:
         self._flags[1] = number
+
+    def take(self) -> int:
+        """The next place in the order of this machine's blocks; no two processes get the same one."""
+        fcntl.lockf(self.handle, fcntl.LOCK_EX)  # the kernel gives it back if this process dies
+        try:
+            place = int(self._flags[2])
+            self._flags[2] = place + 1
+        finally:
+            fcntl.lockf(self.handle, fcntl.LOCK_UN)
+        return place
 
     def stop(self) -> None:
         """Ask the workers to end after the blocks they are at."""

@@ -1,7 +1,7 @@
 """One worker process: `python -m tenor.embedding.workers.worker`, which reads its job as a line of JSON.
 
-It trains on its blocks over the shared tables and ends when it is done, when it is asked to stop, or when its standard
-input closes, so it cannot outlive the process that started it.
+It trains over the shared tables, always on the next block of words that no worker has taken. It ends when no block is
+left, when it is asked to stop, or when its standard input closes, so it cannot outlive the process that started it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def work(job: dict[str, Any]) -> None:
-    """Train on this worker's blocks of all epochs, and wait where machines average their vectors."""
+    """Train until all blocks of all epochs are taken, and wait where machines average their vectors."""
     rank, division, settings = job["rank"], Division(**job["division"]), job["settings"]
     num_words = job["num_words"]
     tables = Tables(job["num_inputs"], num_words, settings["dim"], division.size, job["tables"])
@@ -52,7 +52,7 @@ def work(job: dict[str, Any]) -> None:
         train, more = train_block_of_means, (is_cbow, starts, rows.read(2 * (num_words + 1), int(starts[-1])))
     _load_compiled(train, tables, keep, noise, more)
     own[IS_READY] = 1.0
-    for number in division.blocks_of(rank, total):
+    while (number := division.block(tables.take())) < total:
         while number >= tables.limit and not tables.is_stopped:
             time.sleep(WAIT_SECONDS)
         if tables.is_stopped:
