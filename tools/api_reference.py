@@ -115,7 +115,7 @@ def attribute_meanings(kind: type) -> dict[str, str]:
 def _setting(field: Any) -> str:
     words = field.metadata.get("help", "")
     if choices := field.metadata.get("choices"):
-        words += f" One of: {', '.join(choices)}."
+        words += f" One of: {', '.join(filter(None, choices))}."
     if owners := field.metadata.get("owners"):
         words += f" Only with --strategy {either(owners)}."
     words = name_settings(words)

@@ -27,7 +27,7 @@ class BenchSettings(Settings):
     )
     rows: str = setting(
         "",
-        "Names of the rows to measure, separated by commas. Default: all.",
+        "Which rows to measure, by the names in the result's table, separated by commas. Default: all.",
         owners=scenarios_with("rows"),
     )
     megabytes: int = setting(1000, "Size of the generated input in MB.", owners=scenarios_with("megabytes"))

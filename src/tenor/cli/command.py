@@ -80,7 +80,7 @@ def _option(field: dataclasses.Field[Any], kind: Any, owned_by: str) -> inspect.
     flag = tenor_settings.option_name(field.name)
     text = field.metadata["help"]
     if choices := field.metadata["choices"]:
-        text += f" One of: {', '.join(choices)}."
+        text += f" One of: {', '.join(filter(None, choices))}."
     if field.default is tenor_settings.CHOSEN and kind in (int, float, str, bool):  # a path has no default
         text += " Default: by --preset and the data."
     if owners := field.metadata["owners"]:

@@ -39,7 +39,9 @@ class EmbedSettings(Settings):
     window: int = setting(
         5, "Largest distance between a word and its neighbours; each window draws its own, up to this.", group=MODEL
     )
-    negative: int = setting(15, "Noise words drawn for each window and shared by all its pairs.", group=OPTIMISATION)
+    negative: int = setting(
+        15, "Negative sampling: random words that the words of a window are told apart from.", group=OPTIMISATION
+    )
     subwords: bool = setting(
         False,
         "Give each word the mean of its own row and those of its character n-grams, so unknown words have vectors.",

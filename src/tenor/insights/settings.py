@@ -89,7 +89,9 @@ class DriftSettings(RatedSettings):
     )
     rows: int = setting(5000, "Most reviews of each side that are compared; more are sampled.")
     effect: float = setting(
-        0.6, "Smallest AUC of the domain classifier that counts as different, if it is also significant."
+        0.6,
+        "How well a classifier must tell new reviews from old ones before they count as different: its AUC, where 0.5 "
+        "is guessing. The AUC must also be significant.",
     )
     seed: int = setting(0, "Which reviews are sampled, and how they are divided for cross-validation.")
 

@@ -50,7 +50,7 @@ class PlanSettings(Settings):
     epochs: int = setting(0, "Passes over the reviews; 0 means as in the run.", group=PLANNED)
     mix: str = setting(
         "",
-        "Relative slowness of the workers, such as 1:3 for a second worker that is three times slower.",
+        "Relative slowness, one number per worker: 1:3 is two workers, the second three times slower.",
         group=PLANNED,
     )
     balance: bool = setting(

@@ -50,7 +50,9 @@ class ServeSettings(Settings):
     )
 
     max_wait_ms: float = setting(
-        200.0, "Milliseconds that a request may wait. Requests are refused (503) to keep to it.", group=LIMITS
+        200.0,
+        "Longest wait of a request in milliseconds. A request that would wait longer is refused (503).",
+        group=LIMITS,
     )
     queue_size: int = setting(2048, "Refuse requests (503) while this many texts wait.", group=LIMITS)
     max_body_kb: int = setting(1024, "Maximum size of a request in kilobytes, also after decompression.", group=LIMITS)

@@ -103,13 +103,13 @@ class TrainSettings(Settings):
     )
     wide_lr: float = setting(CHOSEN, "Wide part: peak learning rate, of Adagrad.", group=OPTIMISATION)
     deep_length: int = setting(
-        400, "Deep part: maximum tokens per review; longer ones are read at both ends.", group=MODEL
+        400, "Deep part: maximum words per review; of longer reviews it reads the beginning and the end.", group=MODEL
     )
     cell: str = setting(CHOSEN, "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
     embedding_dim: int = setting(CHOSEN, "Width of the word vectors.", group=MODEL)
     hidden: int = setting(CHOSEN, "Width of the hidden state, per direction.", group=MODEL)
     layers: int = setting(CHOSEN, "Number of recurrent layers.", group=MODEL)
-    window: int = setting(CHOSEN, "Words that an output of the cell conv reads.", group=MODEL)
+    window: int = setting(CHOSEN, "With --cell conv: neighbouring words that each output reads.", group=MODEL)
     bidirectional: bool = setting(CHOSEN, "Also read each review backwards.", group=MODEL)
     pooling: str = setting(
         CHOSEN,
@@ -203,8 +203,8 @@ class TrainSettings(Settings):
 
     all_rows: bool = setting(
         False,
-        "First train on the training rows alone, which fits and measures the model, and then once more on the rows of "
-        "all splits. Takes twice as long.",
+        "Train twice: on the training rows, to fit and measure the model, and then on the rows of all splits, which gives "
+        "the final weights. Takes twice as long.",
         group=DATA,
     )
     stage: str | None = setting(
@@ -283,7 +283,8 @@ class TrainSettings(Settings):
     )
     slowdown: str = setting(
         "",
-        "Emulate slow workers. 1:3 makes worker 1 three times slower, 1:3@200-600 only from step 200 to 600.",
+        "Emulate slow workers as WORKER:FACTOR, counted from 0. 1:3 makes the second worker three times slower, "
+        "1:3@200-600 only from step 200 to 600.",
         group=BALANCING,
     )
     timeout: float = setting(1800.0, "Seconds without an answer after which a worker counts as lost.", group=WORKERS)
@@ -298,7 +299,8 @@ class TrainSettings(Settings):
     )
     max_seconds: float = setting(
         0.0,
-        "Make the best model of this many seconds: the preset and the learning rate follow the time. 0 for no limit.",
+        "Time limit. Unless you choose them, the preset follows the time, and the learning rate falls so that training "
+        "ends in time. 0 for no limit.",
         group=STOPPING,
     )
     max_steps: int = setting(0, "Stop after this many steps; 0 for no limit.", group=STOPPING)

@@ -12,12 +12,13 @@ from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 
 BREAK, INNER, START, END, CONTENT = 0, 1, 2, 3, 4  # where in a phrase a word may stand; CONTENT anywhere
 
-# Negations start a phrase ("not working"); particles end one ("fell off"). All other function words are inside only.
+# Negations and "too" start a phrase ("not working", "too small"); particles end one ("fell off"). All other function
+# words, among them the stop words of `prepare --stopwords english`, are inside only.
 NEGATIONS = frozenset(
     """
 not no never nor cannot cant can't dont don't doesnt doesn't didnt didn't wont won't isnt isn't wasnt wasn't arent
 aren't werent weren't wouldnt wouldn't couldnt couldn't shouldnt shouldn't hasnt hasn't havent haven't hadnt hadn't
-nothing without n't
+nothing without n't mustnt mustn't neednt needn't mightnt mightn't shant shan't
 """.split()  # noqa: SIM905 - forty quoted words would be less readable
 )
 STARTS = NEGATIONS | {"too"}
