@@ -203,8 +203,8 @@ class TrainSettings(Settings):
 
     all_rows: bool = setting(
         False,
-        "Train twice: on the training rows, to fit and measure the model, and then on the rows of all splits, which gives "
-        "the final weights. Takes twice as long.",
+        "Train twice: on the training rows, to fit and measure the model, and then on the rows of all splits, which "
+        "gives the final weights. Takes twice as long.",
         group=DATA,
     )
     stage: str | None = setting(
