@@ -98,13 +98,13 @@ def test_the_shapes_are_those_of_torch(cell: str, bidirectional: bool) -> None:
             assert weight_shapes(spec) == expected
 
 
-def test_predicting_loads_neither_torch_nor_pandas(tmp_path: Path) -> None:
+def test_predicting_a_few_texts_loads_neither_torch_nor_numba(tmp_path: Path) -> None:
     run = write_model(tmp_path / "run", cell="conv", pooling="max")
     code = (
         "import json, sys, tenor\n"
         f"model = tenor.load({str(run)!r})\n"
         "model.predict(['good film']); model.explain('good film'); model.contributions(['good film'])\n"
-        "print(json.dumps([name for name in ('torch', 'pandas', 'h5py', 'matplotlib') if name in sys.modules]))"
+        "print(json.dumps([name for name in ('torch', 'numba', 'pandas', 'h5py', 'matplotlib') if name in sys.modules]))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -52,11 +54,11 @@ def _root(
     """
 
 
-def build_app() -> typer.Typer:
-    """The typer application with all commands."""
+def build_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The typer application with these commands."""
     app = typer.Typer(name="tenor", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
     app.callback()(_root)
-    for name in COMMANDS:
+    for name in names:
         module = importlib.import_module(f"tenor.cli.commands.{FOLDERS.get(name, '')}{name}")
         app.command(name)(getattr(module, name))
     return app
@@ -66,4 +68,6 @@ def main() -> None:
     limit_spinning()
     # If colorama is installed, numba prints an escape code at exit, after the JSON: mpirun gives its ranks a terminal
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-    build_app()(prog_name="tenor")
+    asked = sys.argv[1:2]
+    # A program that runs one command loads only that one; the option parser decides about everything else.
+    build_app(asked if asked and asked[0] in COMMANDS else COMMANDS)(prog_name="tenor")

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from tenor.errors import RunError
 from tenor.models.spec import ModelSpec
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
+from tenor.runtime.convolution import find_largest
 from tenor.runtime.deep import DeepLogits
-from tenor.runtime.wide import FoundNgrams, WideSums, WideTable
+from tenor.runtime.few_ngrams import FoundNgrams
+from tenor.runtime.wide import WideSums, WideTable, add_up
 
 Ids = NDArray[np.int32]
 
@@ -28,6 +30,12 @@ class CombinedParts:
         self.wide = WideTable(spec.wide, weights) if spec.wide else None
         self.deep = DeepLogits(spec.deep, weights) if spec.deep else None
         self._idle: queue.SimpleQueue[WideSums] = queue.SimpleQueue()
+
+    @property
+    def kernels(self) -> list[Any]:
+        """The compiled functions that predict many texts, which takes seconds if they have to be compiled first."""
+        own = [add_up] if self.wide is not None else []
+        return [*own, find_largest] if self.deep is not None and self.deep.is_convolution else own
 
     @property
     def wide_bias(self) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.compiled import fast_compiled, inlined
+from tenor.compiled import fast_compiled, inlined, is_small
 
 Floats = NDArray[Any]
 
@@ -51,6 +51,8 @@ class Convolution:
             tokens: The ids of all rows, one row after another; a row has at least one.
             ends: (rows,): where each row ends.
         """
+        if is_small(len(tokens)):
+            return self._largest_of_few(tokens, ends)
         is_used = np.zeros(len(self._vectors), np.bool_)
         is_used[tokens] = True
         words = np.flatnonzero(is_used)
@@ -58,7 +60,7 @@ class Convolution:
         place = np.empty(len(self._vectors), np.int64)
         place[words] = where
         best = np.empty((len(ends), len(self._bias)), self._kept.dtype)
-        _find_largest(place[tokens], ends, self._kept, self._products_of(others), best)
+        find_largest(place[tokens], ends, self._kept, self._products_of(others), best)
         best += self._bias
         return np.maximum(best, 0.0, out=best)
 
@@ -69,10 +71,7 @@ class Convolution:
         """
         window, hidden = self._shape
         products = self._products_of(tokens.astype(np.int64))  # (tokens, window, hidden)
-        sums = np.zeros((len(tokens), hidden), products.dtype)
-        for k in range(window):
-            late = window - 1 - k  # steps between the word and the end of the window
-            sums[late:] += products[: len(tokens) - late, k]
+        sums = self._sums(products)
         last = sums.argmax(axis=0)
         filters = np.flatnonzero(sums[last, np.arange(hidden)] + self._bias > 0)
         values = np.zeros_like(sums)
@@ -81,6 +80,19 @@ class Convolution:
             inside = words >= 0
             values[words[inside], filters[inside]] += products[words[inside], k, filters[inside]]
         return values
+
+    def _sums(self, products: Floats) -> Floats:
+        """(tokens, hidden): the outputs of one row, from the products of its words, apart from the bias."""
+        window, hidden = self._shape
+        sums = np.zeros((len(products), hidden), products.dtype)
+        for late in range(min(window, len(products))):  # steps between the word and the end of the window
+            sums[late:] += products[: len(products) - late, window - 1 - late]
+        return sums
+
+    def _largest_of_few(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> Floats:
+        rows = np.split(tokens.astype(np.int64), ends[:-1])
+        best = np.stack([self._sums(self._products_of(row)).max(axis=0) for row in rows])
+        return np.maximum(best + self._bias, 0.0)
 
     def _keep(self, words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keep the products of as many words as there is room for.
@@ -114,7 +126,7 @@ def _products(kept: Any, others: Any, place: Any, k: int) -> Any:
 
 
 @fast_compiled
-def _find_largest(places: Any, ends: Any, kept: Any, others: Any, best: Any) -> None:
+def find_largest(places: Any, ends: Any, kept: Any, others: Any, best: Any) -> None:
     """kept[place, k] has the products of a word with the filters at place k of the window."""
     window, hidden = kept.shape[1:]
     total = np.empty(hidden, kept.dtype)

@@ -44,6 +44,11 @@ class DeepLogits:
         return logits.astype(np.float64)
 
     @property
+    def is_convolution(self) -> bool:
+        """Whether it is a convolution with max pooling of one layer, which has a faster way."""
+        return self._convolution is not None
+
+    @property
     def num_outputs(self) -> int:
         return len(self._weights["head.bias"])
 

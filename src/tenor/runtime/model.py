@@ -22,9 +22,9 @@ from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 from tenor.runtime.combined import CombinedParts, with_unknown
 from tenor.runtime.explain import ExplainedPiece, deep_values, toward, wide_ngrams, word_values
+from tenor.runtime.few_ngrams import FoundNgrams
 from tenor.runtime.read_run import RunContents, read_run
 from tenor.runtime.texts import Texts, as_texts
-from tenor.runtime.wide import FoundNgrams
 
 CHUNK = 1024  # texts that a thread handles at a time
 

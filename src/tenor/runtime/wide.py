@@ -6,48 +6,51 @@ are remembered in a small table, because a row has each n-gram once.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.compiled import compiled, inlined
+from tenor.compiled import compiled, inlined, is_small
 from tenor.corpus.scanning.wide import prefetch
 from tenor.models.spec import WideSpec
 from tenor.models.wide.ngrams import extended_hash
+from tenor.runtime.few_ngrams import FewNgrams, FoundNgrams
 
 _MOST_STAMPS = 1 << 30
 _U32 = np.uint64(32)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True)
-class FoundNgrams:
-    """The n-grams of some rows that have a weight, one row after another."""
-
-    starts: NDArray[np.int64]  # (rows + 1,) where each row starts
-    firsts: NDArray[np.int64]  # where the n-gram first occurs, as an index of the rows' tokens
-    sizes: NDArray[np.int64]  # tokens of the n-gram
-    values: NDArray[np.float64]  # (n-grams, outputs): what it adds to each logit of the wide part
-
-
 class WideTable:
     """The numbers of a trained wide part. Threads may share it."""
 
     def __init__(self, spec: WideSpec, weights: Mapping[str, NDArray[Any]]) -> None:
-        table = weights["wide.ngrams.weight"]
+        self.importance, self.weight = weights["wide.importance"], weights["wide.ngrams.weight"]
         self.longest = spec.longest
         self.shift = np.uint64(64 - spec.bits)
         self.bias = weights["wide.bias"].astype(np.float64)
-        self.table = np.empty((len(table), 1 + table.shape[1]), np.float32)  # importance, then one weight per output
-        self.table[:, 0] = weights["wide.importance"]
-        self.table[:, 1:] = table
+        self._table: NDArray[np.float32] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def table(self) -> NDArray[np.float32]:
+        """(buckets, 1 + outputs): importance, then one weight per output, as compiled code reads them."""
+        with self._lock:
+            if self._table is None:
+                self._table = np.concatenate([self.importance[:, None], self.weight], axis=1, dtype=np.float32)
+                self.importance, self.weight = self._table[:, 0], self._table[:, 1:]  # so that all are in memory once
+            return self._table
 
     @property
     def num_outputs(self) -> int:
-        return int(self.table.shape[1]) - 1
+        return len(self.bias)
+
+    def few(self) -> FewNgrams:
+        """What computes without compiled code."""
+        return FewNgrams(self.importance, self.weight, self.shift, self.longest)
 
 
 class WideSums:
@@ -60,15 +63,19 @@ class WideSums:
 
     def logits(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """(rows, outputs); row r is tokens[ends[r - 1] : ends[r]]."""
+        if is_small(len(tokens)):
+            return self._table.few().sums(tokens, ends) + self._table.bias
         self._make_room(tokens, ends)
         sums = np.zeros((len(ends), self._table.num_outputs))
-        _add_up(tokens, ends, self._table.longest, self._table.shift, self._table.table, self._buckets, self._keys,
+        add_up(tokens, ends, self._table.longest, self._table.shift, self._table.table, self._buckets, self._keys,
                 self._stamp, sums)  # fmt: skip
         self._stamp += len(ends)
         return sums + self._table.bias
 
     def contributions(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> FoundNgrams:
         """What each n-gram adds to the logits; with the bias, the values of a row add up to its logits."""
+        if is_small(len(tokens)):
+            return self._table.few()(tokens, ends)
         self._make_room(tokens, ends)
         room = self._table.longest * len(tokens)
         found = FoundNgrams(
@@ -123,7 +130,7 @@ def _mask(ngrams: int) -> Any:
 
 
 @compiled
-def _add_up(
+def add_up(
     tokens: Any, ends: Any, longest: int, shift: Any, table: Any, buckets: Any, keys: Any, first_stamp: int, sums: Any
 ) -> None:
     """Add the weights of each row's n-grams, times their importance, to `sums`, for importances of length 1."""
@@ -171,7 +178,7 @@ def _list(
     sizes: Any,
     values: Any,
 ) -> None:
-    """Like `_add_up`, with one value per n-gram."""
+    """Like `add_up`, with one value per n-gram."""
     start, count = np.int64(0), 0
     for row in range(ends.shape[0]):
         end, stamp, square, begin = ends[row], np.uint64(first_stamp + row), 0.0, count

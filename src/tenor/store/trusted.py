@@ -9,7 +9,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -82,7 +82,9 @@ def parse_json(data: bytes, path: Path, error: type[TenorError], *, file_names: 
         value = json.loads(data.decode("utf-8"), parse_int=_integer, parse_float=_number, parse_constant=_constant)
         if not isinstance(value, dict):
             raise ValueError("it is not an object")
-        _check(value, "surrogateescape" if file_names else "strict")
+        _check_depth(value)
+        if b"\\u" in data:  # only an escape can stand for a lone surrogate, as the data is UTF-8
+            _check_texts(value, "surrogateescape" if file_names else "strict")
     except (ValueError, RecursionError) as failure:
         reason = "nested too deeply" if isinstance(failure, RecursionError) else failure
         raise error(f"is not JSON that can be trusted: {reason}", where=path, remedy=_REMEDY) from None
@@ -105,17 +107,28 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number")
 
 
-def _check(value: object, surrogates: str) -> None:
-    """Raise ValueError for deep nesting and for strings that cannot be written as UTF-8. Goes level by level."""
+def _check_depth(value: object) -> None:
+    """Raise ValueError for deep nesting. Goes level by level."""
     level = [value]
     for _ in range(DEPTH):
+        level = [inner for item in level if isinstance(item, dict | list) for inner in _contents(item)]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
+
+
+def _contents(item: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return item.values() if isinstance(item, dict) else item
+
+
+def _check_texts(value: object, surrogates: str) -> None:
+    """Raise ValueError for strings that cannot be written as UTF-8."""
+    level = [value]
+    while level:
         for item in level:
             if isinstance(item, str):
                 _check_text(item, surrogates)
         level = [inner for item in level for inner in _inside(item)]
-        if not level:
-            return
-    raise ValueError("nested too deeply")
 
 
 def _inside(item: object) -> list[Any]:

@@ -84,10 +84,13 @@ def _print(console: Console, run: Path, sources: list[str], settings: PredictSet
 
     _refuse_without_effect(sources, settings)
     model, progress, rows, unknown = tenor.load(run), console.progress(), 0, 0
-    announce(progress)
+    is_announced = False
     model.threads = num_threads(settings.threads, 1)
     columns = OutputColumns.of(settings)
     for texts in _batches(model, sources, settings, progress):
+        if not is_announced and not model.encoder.suits_python(texts):
+            announce(progress, model.parts.kernels)
+            is_announced = True
         for row in make_rows(model, texts, columns):
             rows, unknown = rows + 1, unknown + (not row["known_words"])
             print(json.dumps(row, ensure_ascii=False, allow_nan=False) if console.json else _line(row), flush=True)

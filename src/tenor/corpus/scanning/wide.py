@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from tenor.compiled import LaterModule, intrinsic
+
+ir, types, cgutils = LaterModule("llvmlite.ir"), LaterModule("numba.types"), LaterModule("numba.core.cgutils")
 
 WIDE = 64  # bytes that a mask covers
 
-_BYTES = ir.VectorType(ir.IntType(8), WIDE)
-_MASK = ir.IntType(64)
+
+def _bytes() -> Any:
+    """The type of WIDE bytes."""
+    return ir.VectorType(ir.IntType(8), WIDE)
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
@@ -32,7 +33,7 @@ def _load(context: Any, builder: Any, signature: Any, args: Any, what: Any) -> A
 
 
 def _all(value: int) -> Any:
-    return ir.Constant(_BYTES, [value] * WIDE)
+    return ir.Constant(_bytes(), [value] * WIDE)
 
 
 def _between(builder: Any, data: Any, first: int, last: int) -> Any:
@@ -81,11 +82,11 @@ def text_masks(typing: Any, data: Any, at: Any) -> tuple[Any, Callable[..., Any]
     """Masks of (ASCII letters, digits, bytes that need a closer look: ' ! ? & < and all bytes beyond ASCII)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = _load(context, builder, signature, args, _BYTES)
+        data = _load(context, builder, signature, args, _bytes())
         letters = _between(builder, builder.or_(data, _all(32)), ord("a"), ord("z"))
         digits = _between(builder, data, ord("0"), ord("9"))
         special = builder.or_(_any_of(builder, data, b"'!?&<"), builder.icmp_signed("<", data, _all(0)))
-        masks = [builder.bitcast(found, _MASK) for found in (letters, digits, special)]
+        masks = [builder.bitcast(found, ir.IntType(64)) for found in (letters, digits, special)]
         return context.make_tuple(builder, signature.return_type, masks)
 
     return types.UniTuple(types.uint64, 3)(data, types.int64), generate
@@ -96,9 +97,9 @@ def string_mask(typing: Any, data: Any, at: Any) -> tuple[Any, Callable[..., Any
     """A mask of the special bytes inside a JSON string: quotes, backslashes and control characters."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = _load(context, builder, signature, args, _BYTES)
+        data = _load(context, builder, signature, args, _bytes())
         found = builder.or_(_any_of(builder, data, b'"\\'), builder.icmp_unsigned("<", data, _all(32)))
-        return builder.bitcast(found, _MASK)
+        return builder.bitcast(found, ir.IntType(64))
 
     return types.uint64(data, types.int64), generate
 

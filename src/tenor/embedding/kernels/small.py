@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from tenor.compiled import fast_inlined, inlined
+from tenor.compiled import LaterModule, fast_inlined, inlined, intrinsic
+
+ir, types, cgutils = LaterModule("llvmlite.ir"), LaterModule("numba.types"), LaterModule("numba.core.cgutils")
 
 S13, S7, S17, S32 = (np.uint64(shift) for shift in (13, 7, 17, 32))
 LOW_24, LOW_32 = np.uint64((1 << 24) - 1), np.uint64((1 << 32) - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tenor.engines.protocol import Engine
@@ -12,12 +13,17 @@ from tenor.progress import Progress
 COMPILING = "Compiling the tokeniser for the first time on this machine; this takes about 20 s and happens once."
 
 
-def announce(progress: Progress) -> None:
-    """Tell the user if the tokeniser has to be compiled, because nothing else is shown meanwhile."""
+def announce(progress: Progress, others: Sequence[object] = ()) -> None:
+    """Tell the user if the tokeniser has to be compiled, because nothing else is shown meanwhile.
+
+    Args:
+        progress: Gets the message.
+        others: More compiled functions that will be called.
+    """
     from tenor.compiled import is_kept
     from tenor.preparation.tokeniser.kernel import tokenise
 
-    if not is_kept(tokenise):
+    if not all(map(is_kept, [tokenise, *others])):
         progress.warn(COMPILING)
 
 

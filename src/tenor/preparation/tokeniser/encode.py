@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tenor.compiled import fits_budget, is_small
 from tenor.corpus.batch import strings_of
+from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.spelling import NOTHING_SPELLED, Speller, spell_rows, spelled_lengths
 from tenor.preparation.tokeniser.tokenise import Tokeniser, TokeniserSettings
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN, Vocabulary
 from tenor.preparation.tokeniser.words import pack
 
+FEW = 1000  # texts that may be encoded without compiled code
 MOST_WORDS = 1 << 18  # of a table that grows; then it starts anew
 
 
@@ -26,14 +30,18 @@ class Encoder:
         self.settings = TokeniserSettings.from_dict(tokeniser)
         self.vocabulary = vocabulary
         self.max_length = max_length
-        kind = CharacterIds if self.settings.units == "characters" else WordIds
-        self._ids: CharacterIds | WordIds = kind(vocabulary, self.settings)
 
     def fresh(self) -> Encoder:
         """An encoder for another thread. It shares the tables that do not change."""
         other = copy.copy(self)
-        other._ids = self._ids.fresh()
+        if "_ids" in vars(self):
+            other._ids = self._ids.fresh()
         return other
+
+    @functools.cached_property
+    def _ids(self) -> CharacterIds | WordIds:
+        kind = CharacterIds if self.settings.units == "characters" else WordIds
+        return kind(self.vocabulary, self.settings)
 
     def __call__(self, texts: Sequence[str] | pa.Array) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Encode texts.
@@ -42,10 +50,26 @@ class Encoder:
             (tokens, lengths): the ids of all texts, one text after another, and the number of ids of each text. A text
             without words has length 0.
         """
+        if self.suits_python(texts, is_small):
+            return self.in_python(texts if isinstance(texts, list) else texts.to_pylist())
         array = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else strings_of(_encoded(texts))
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         return self._ids(array, self.max_length)
+
+    def suits_python(self, texts: Sequence[str] | pa.Array, is_small: Callable[[int], bool] = fits_budget) -> bool:
+        """Whether the texts are so few that they are encoded without compiled code."""
+        return len(texts) <= FEW and is_small(sum(map(len, texts)) if isinstance(texts, list) else int(texts.nbytes))
+
+    def in_python(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The same without compiled code, which is faster for the first few texts of a process."""
+        places, known = self.vocabulary.places, UNKNOWN - FIRST_WORD
+        rows = [
+            [places.get(span.character, known) + FIRST_WORD for span in token_spans(text, self.settings)]
+            for text in texts
+        ]
+        kept = [row[: self.max_length] for row in rows]
+        return np.array([token for row in kept for token in row], np.int32), np.array(list(map(len, kept)), np.int32)
 
 
 class WordIds:

@@ -44,6 +44,11 @@ class Vocabulary:
         table.add(*pack([word.encode() for word in self.words]))
         return table
 
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """The position of each word in `words`."""
+        return {word: place for place, word in enumerate(self.words)}
+
     def look_up(self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The ids of packed words; UNKNOWN for words that are not in the vocabulary."""
         return as_ids(self.table.find(data, starts))

@@ -68,8 +68,8 @@ def pack(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int6
 def are_words(values: list[Any]) -> bool:
     """Whether all values are words: strings of at least one character that UTF-8 can represent."""
     try:
-        return all(isinstance(word, str) and word.encode() for word in values)
-    except UnicodeEncodeError:
+        return "" not in values and "".join(values).encode() is not None
+    except (TypeError, UnicodeEncodeError):
         return False
 
 
