@@ -38,9 +38,9 @@ def fast_inlined(function: F) -> F:
     return cast(F, Later(function, functools.partial(_compile, forceinline=True, fastmath=True)))
 
 
-def intrinsic(function: F) -> F:
+def intrinsic(function: Callable[..., Any]) -> Any:
     """An operation in LLVM's terms that compiled functions call; see numba's `intrinsic`."""
-    return cast(F, Later(function, _make_intrinsic))
+    return Later(function, _make_intrinsic)
 
 
 def is_loaded() -> bool:

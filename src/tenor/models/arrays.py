@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import os
 import reprlib
@@ -29,6 +30,7 @@ HASH = "weights_sha256"  # a key of the file's metadata
 MOST_BYTES = 8 << 30
 _HEADER_BYTES = 4 << 20
 _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}
+_SMALL_TYPES: dict[str, np.dtype[Any]] = {"U8": np.dtype(np.uint8), "F32": np.dtype(np.float32)}
 _REMEDY = "copy the run folder again, or train again"
 
 
@@ -77,6 +79,51 @@ def read_arrays(
     except ValueError as error:
         raise RunError(str(error), where=path, remedy=_REMEDY) from None
     return weights
+
+
+def parse_arrays(data: bytes, path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays in the bytes of a small file, all of bytes or of float32, and the file's metadata.
+
+    The arrays are views of the bytes, so they need no memory of their own, whatever the header says.
+
+    Raises:
+        RunError: The header is not JSON that can be trusted.
+        ValueError: The file is not a safetensors file of such arrays.
+    """
+    length = int.from_bytes(data[:8], "little")
+    if not 2 <= length <= min(_HEADER_BYTES, len(data) - 8):
+        raise ValueError("is not a safetensors file, or is damaged")
+    header = parse_json(data[8 : 8 + length], path, RunError)
+    spans, arrays = dict[str, _Span](), dict[str, Array]()
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        shape, kind = (entry.get("shape"), entry.get("dtype")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(shape, list) or any(type(size) is not int or size < 0 for size in shape) or len(shape) > 4:
+            raise ValueError(f"is damaged: {name!r:.60} has no shape")
+        if kind not in _SMALL_TYPES:
+            raise ValueError(f"{name!r:.60} has the type {kind!r:.40}; only {' and '.join(_SMALL_TYPES)} are allowed")
+        spans[name] = _span(entry.get("data_offsets"), math.prod(shape) * _SMALL_TYPES[kind].itemsize)
+    _check_layout(spans, len(data) - 8 - length)
+    body = memoryview(data)[8 + length :]
+    for name, span in spans.items():
+        kind, shape = header[name]["dtype"], header[name]["shape"]
+        arrays[name] = np.frombuffer(body[span.begin : span.end], _SMALL_TYPES[kind]).reshape(shape)
+    metadata = header.get("__metadata__")
+    return arrays, metadata if isinstance(metadata, dict) else {}
+
+
+def pack_arrays(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> bytes:
+    """The bytes of a file that `parse_arrays` reads."""
+    names = {dtype: name for name, dtype in _SMALL_TYPES.items()}
+    entries, end = {}, 0
+    for name in (ordered := sorted(arrays, key=lambda name: (arrays[name].itemsize == 1, name))):  # floats first
+        begin, end = end, end + arrays[name].nbytes
+        kind = names[arrays[name].dtype]
+        entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [begin, end]}
+    text = json.dumps({"__metadata__": dict(metadata), **entries}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + b"".join(arrays[name].tobytes() for name in ordered)
 
 
 @dataclass(frozen=True, order=True)

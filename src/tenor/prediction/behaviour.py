@@ -45,7 +45,8 @@ def check_behaviour(run: str | Path, progress: Progress = SILENT) -> Behaviour:
     if unknown:
         progress.warn(f"the model knows no word of {unknown:,} of the {len(texts):,} texts of the behaviour tests")
     result = judge(cases, dict(zip(texts, answers, strict=True)))
-    write_bytes(Path(run) / NAME, (strict_json(result.as_dict(), indent=1) + "\n").encode())
+    if Path(run).is_dir():  # a compact model has no folder
+        write_bytes(Path(run) / NAME, (strict_json(result.as_dict(), indent=1) + "\n").encode())
     return result
 
 

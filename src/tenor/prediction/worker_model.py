@@ -13,14 +13,14 @@ from tenor.runtime.model import SentimentModel, load
 class ModelRef:
     """Tells a worker which model to load."""
 
-    run: str  # the run folder
+    run: str  # the run folder, or the file of a compact model
     version: int  # when its weights were written, so that a run trained again is loaded again
 
     @classmethod
     def of(cls, run: str | Path) -> ModelRef:
         """The model that a run folder holds now."""
         folder = Path(run).resolve()
-        weights = folder / "model.safetensors"
+        weights = folder if folder.is_file() else folder / "model.safetensors"
         return cls(str(folder), weights.stat().st_mtime_ns if weights.exists() else 0)
 
 

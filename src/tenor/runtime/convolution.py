@@ -91,8 +91,9 @@ class Convolution:
 
     def _largest_of_few(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> Floats:
         rows = np.split(tokens.astype(np.int64), ends[:-1])
-        best = np.stack([self._sums(self._products_of(row)).max(axis=0) for row in rows])
-        return np.maximum(best + self._bias, 0.0)
+        best: Floats = np.stack([self._sums(self._products_of(row)).max(axis=0) for row in rows])
+        best += self._bias
+        return np.maximum(best, 0.0, out=best)
 
     def _keep(self, words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Keep the products of as many words as there is room for.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +45,7 @@ class FewNgrams:
     def sums(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """(rows, outputs): the sum of the values of each row; added and divided in the order of the compiled code."""
         found, length = self._find(tokens, ends)
-        sums = [_last_sum(found.values[a:b]) for a, b in zip(found.starts[:-1], found.starts[1:], strict=True)]
+        sums = [_last_sum(found.values[a:b]) for a, b in itertools.pairwise(found.starts)]
         return np.array(sums).reshape(len(ends), -1) / length[:, None]
 
     def _find(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> tuple[FoundNgrams, NDArray[np.float64]]:
@@ -65,7 +66,7 @@ class FewNgrams:
         starts = np.concatenate([[0], np.cumsum(counts)])
         own = importance[kept][:, None]
         values = own * self._weight[buckets[kept].astype(np.int64)].astype(np.float64)
-        squares = [_last_sum((own * own)[a:b])[0] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        squares = [_last_sum((own * own)[a:b])[0] for a, b in itertools.pairwise(starts)]
         length = np.sqrt(squares)
         length[length == 0.0] = 1.0
         return FoundNgrams(starts, firsts[kept], sizes[kept] + 1, values), length

@@ -21,9 +21,10 @@ from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 from tenor.runtime.combined import CombinedParts, with_unknown
+from tenor.runtime.compact import read_model
 from tenor.runtime.explain import ExplainedPiece, deep_values, toward, wide_ngrams, word_values
 from tenor.runtime.few_ngrams import FoundNgrams
-from tenor.runtime.read_run import RunContents, read_run
+from tenor.runtime.read_run import RunContents
 from tenor.runtime.texts import Texts, as_texts
 
 CHUNK = 1024  # texts that a thread handles at a time
@@ -340,19 +341,19 @@ def count_known(tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArra
 
 
 def load(run: str | Path) -> SentimentModel:
-    """Load the model of a run folder.
+    """Load the model of a run folder, or a compact model.
 
     Args:
-        run: A folder made by `tenor train`.
+        run: A folder made by `tenor train`, or a file made by `tenor export --format compact`.
 
     Returns:
         The model, ready to predict.
 
     Raises:
-        RunError: Something in the folder is missing, damaged or not allowed.
+        RunError: Something in the folder or file is missing, damaged or not allowed.
 
     >>> model = tenor.load("run")  # doctest: +SKIP
     >>> model.classes  # doctest: +SKIP
     ('negative', 'positive')
     """
-    return SentimentModel(read_run(Path(run)))
+    return SentimentModel(read_model(Path(run)))

@@ -65,18 +65,35 @@ def read_run(folder: Path) -> RunContents:
     """
     config = read_config(folder)
     try:
-        refuse_other_tasks(read_settings(config, folder), folder)
-        spec = _spec(config, folder)
-        _check_classes(config, spec.num_classes)
-        max_length = _integer(config, "max_length", 1, _INT64)
-        tokeniser = _object(config, "tokeniser")
-        refuse_unknown(tokeniser, [field.name for field in fields(TokeniserSettings)], "tokeniser", folder)
-        TokeniserSettings.from_dict(tokeniser)
+        spec = check_config(config, folder)
     except ValueError as error:
         raise RunError(str(error), where=folder / NAME, remedy="train it again") from None
     weights = _read_weights(folder, spec)
-    vocabulary = _read_vocabulary(folder, spec, config.get("vocab_sha256"))
-    return RunContents(spec, Encoder(vocabulary, tokeniser, max_length), weights, config)
+    return RunContents(spec, make_encoder(_read_vocabulary(folder), spec, config, folder), weights, config)
+
+
+def check_config(config: Mapping[str, Any], where: Path) -> ModelSpec:
+    """The architecture in a config, once everything that a model needs of it is known to be allowed.
+
+    Raises:
+        RunError, ValueError: Something is not allowed.
+    """
+    refuse_other_tasks(read_settings(config, where), where)
+    spec = _spec(config, where)
+    _check_classes(config, spec.num_classes)
+    _integer(config, "max_length", 1, _INT64)
+    tokeniser = _object(config, "tokeniser")
+    refuse_unknown(tokeniser, [field.name for field in fields(TokeniserSettings)], "tokeniser", where)
+    TokeniserSettings.from_dict(tokeniser)
+    return spec
+
+
+def make_encoder(vocabulary: Vocabulary, spec: ModelSpec, config: Mapping[str, Any], where: Path) -> Encoder:
+    """The encoder of a model whose config has been checked; RunError if the vocabulary is that of another model."""
+    has_other_size = spec.deep is not None and len(vocabulary) != spec.deep.vocab_size
+    if vocabulary.sha256 != config.get("vocab_sha256") or has_other_size:
+        raise RunError("vocab.json is not the vocabulary of the model", where=where, remedy="train it again")
+    return Encoder(vocabulary, config["tokeniser"], config["max_length"])
 
 
 def refuse_other_tasks(settings: Mapping[str, Any], folder: Path) -> None:
@@ -171,12 +188,8 @@ def _read_weights(folder: Path, spec: ModelSpec) -> dict[str, Array]:
         raise RunError("model.safetensors is missing", where=folder, remedy=remedy) from error
 
 
-def _read_vocabulary(folder: Path, spec: ModelSpec, expected: Any) -> Vocabulary:
+def _read_vocabulary(folder: Path) -> Vocabulary:
     try:
-        vocabulary = Vocabulary.load(folder / "vocab.json")
+        return Vocabulary.load(folder / "vocab.json")
     except StoreError as error:
         raise RunError(error.what, where=error.where, remedy="copy the run folder again, or train again") from error
-    has_other_size = spec.deep is not None and len(vocabulary) != spec.deep.vocab_size
-    if vocabulary.sha256 != expected or has_other_size:
-        raise RunError("vocab.json is not the vocabulary of the model", where=folder, remedy="train it again")
-    return vocabulary

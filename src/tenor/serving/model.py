@@ -18,7 +18,7 @@ from tenor.errors import RunError
 from tenor.preparation.job.startup import announce
 from tenor.progress import Silent
 from tenor.runtime.model import SentimentModel, load
-from tenor.serving.process.remote import FILES, Contribution
+from tenor.serving.process.remote import Contribution, model_files
 from tenor.store.trusted import open_regular, sha256_of
 
 MOST_PIECES = 256  # a longer text is explained by groups of words, so that its cost is bounded
@@ -100,10 +100,10 @@ def load_served(run: Path, threads: int) -> ServedModel:
 def version_of(run: Path) -> str:
     """12 hexadecimal digits that change with the files of the model."""
     digest = hashlib.sha256()
-    for name in FILES:
+    for file in model_files(run):
         try:
-            with open_regular(run / name, RunError) as handle:
+            with open_regular(file, RunError) as handle:
                 digest.update(sha256_of(handle).encode())
         except FileNotFoundError:
-            raise RunError(f"{name} is missing", where=run, remedy="give a folder made by `tenor train`") from None
+            raise RunError(f"{file.name} is missing", where=run, remedy="give a folder made by `tenor train`") from None
     return digest.hexdigest()[:12]

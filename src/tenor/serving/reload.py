@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias, TypeVar
 from tenor.errors import TenorError, WorkerError
 from tenor.serving.facts import RunFacts, read_facts
 from tenor.serving.metrics import ServiceMetrics
-from tenor.serving.process.remote import FILES, Contribution, RemoteModel
+from tenor.serving.process.remote import Contribution, RemoteModel, model_files
 
 log = logging.getLogger("tenor.serving")
 LOOK_SECONDS = 1.0  # between looks at the process, if the folder is not watched
@@ -81,7 +81,7 @@ class CurrentModel:
 def fingerprint_of(run: Path) -> Fingerprint:
     """Changes when a file of the model is written again, or a link to the folder leads elsewhere."""
     folder = run.resolve()
-    return (str(folder), *(_state_of(folder / name) for name in FILES))
+    return (str(folder), *map(_state_of, model_files(folder)))
 
 
 def _state_of(file: Path) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,10 @@ from tenor.cli.command import command
 from tenor.cli.console import Console
 from tenor.errors import UsageError
 
+if TYPE_CHECKING:
+    from tenor.prediction.export import ExportResult
+
+MODEL_FORMATS = ("onnx", "compact")
 VECTOR_FORMATS = ("word2vec", "word2vec-binary", "fasttext")
 
 
@@ -27,30 +31,54 @@ def export(
     ],
     out: Annotated[Path, typer.Option("--out", help="The file to write.")],
     format_name: Annotated[
-        str, typer.Option("--format", help="onnx for a run; word2vec, word2vec-binary or fasttext for word vectors.")
+        str,
+        typer.Option(
+            "--format", help="onnx or compact for a run; word2vec, word2vec-binary or fasttext for word vectors."
+        ),
     ] = "word2vec",
     int8: Annotated[
         bool, typer.Option("--int8", help="Store large tables as 8-bit integers. Only with --format onnx.", metavar="")
     ] = False,
+    ngrams: Annotated[
+        int | None,
+        typer.Option(
+            "--ngrams",
+            help="N-grams to keep; 0 keeps all. Default: 200,000 with --data, else all. Only with --format compact.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="Prepared data on whose test rows to compare. Only with --format onnx."),
+        typer.Option(
+            "--data",
+            help="The run's prepared data. onnx: its test rows are compared. compact: its training rows say which "
+            "n-grams matter, and its validation rows are compared.",
+        ),
     ] = None,
 ) -> None:
     """Write a model or word vectors in a format that other programs read.
 
-    An ONNX file takes token ids and gives probabilities. With --data, the command prints how far they differ from the
-    model's, and what the file loses in accuracy.
+    An ONNX file takes token ids and gives probabilities. A compact model is one small file that `tenor predict`, `tenor
+    serve` and `tenor.load` take instead of a run folder. With --data, the command prints how far the probabilities
+    differ from the model's, and what the file loses in accuracy.
     """
-    if format_name == "onnx":
-        _export_model(console, source, out, int8, data)
+    given: dict[str, tuple[bool, tuple[str, ...]]] = {
+        "--int8": (int8, ("onnx",)),
+        "--ngrams": (ngrams is not None, ("compact",)),
+        "--data": (data is not None, MODEL_FORMATS),
+    }
+    for option, (is_given, formats) in given.items():
+        if is_given and format_name not in formats:
+            raise UsageError(f"{option} has no effect with --format {format_name}", remedy=f"omit {option}")
+    if format_name in MODEL_FORMATS:
+        import tenor
+
+        made = tenor.export_model(source, out, format=format_name, int8=int8, ngrams=ngrams, data=data)
+        console.result(made.as_dict(), _describe(made, "test" if format_name == "onnx" else "validation"))
         return
     if format_name not in VECTOR_FORMATS:
-        known = ", ".join(["onnx", *VECTOR_FORMATS])
+        known = ", ".join([*MODEL_FORMATS, *VECTOR_FORMATS])
         raise UsageError(f"--format does not know {format_name!r}", remedy=f"choose one of {known}")
-    if int8 or data is not None:
-        option = "--int8" if int8 else "--data"
-        raise UsageError(f"{option} has no effect with --format {format_name}", remedy=f"omit {option}")
     import tenor
     from tenor.embedding.exchange import write_file
     from tenor.store.atomic import check_target
@@ -62,14 +90,13 @@ def export(
     console.result(result, f"{len(table.words):,} words of {table.matrix.shape[1]} numbers: {out}")
 
 
-def _export_model(console: Console, run: Path, out: Path, int8: bool, data: Path | None) -> None:
-    import tenor
-
-    result = tenor.export_model(run, out, int8=int8, data=data)
-    line = f"{result.bytes / 1e6:.1f} MB: {out}"
+def _describe(result: ExportResult, split: str) -> str:
+    line = f"{result.bytes / 1e6:.2f} MB: {result.out}"
+    if result.ngrams is not None:
+        line = f"{result.ngrams:,} n-grams, {line}"
     if result.checked_rows:
         line += (
-            f"\n{result.checked_rows:,} test rows: accuracy {result.accuracy:.4f}, {result.accuracy_lost:+.4f} lost, "
-            f"largest difference of a probability {result.largest_difference:.2g}"
+            f"\n{result.checked_rows:,} {split} rows: accuracy {result.accuracy:.4f}, {result.accuracy_lost:+.4f} "
+            f"lost, largest difference of a probability {result.largest_difference:.2g}"
         )
-    console.result(result.as_dict(), line)
+    return line

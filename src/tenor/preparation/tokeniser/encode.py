@@ -51,7 +51,7 @@ class Encoder:
             without words has length 0.
         """
         if self.suits_python(texts, is_small):
-            return self.in_python(texts if isinstance(texts, list) else texts.to_pylist())
+            return self.in_python(texts.to_pylist() if isinstance(texts, pa.Array | pa.ChunkedArray) else texts)
         array = texts if isinstance(texts, pa.Array | pa.ChunkedArray) else strings_of(_encoded(texts))
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
@@ -59,9 +59,9 @@ class Encoder:
 
     def suits_python(self, texts: Sequence[str] | pa.Array, is_small: Callable[[int], bool] = fits_budget) -> bool:
         """Whether the texts are so few that they are encoded without compiled code."""
-        return len(texts) <= FEW and is_small(sum(map(len, texts)) if isinstance(texts, list) else int(texts.nbytes))
+        return len(texts) <= FEW and is_small(_size(texts))
 
-    def in_python(self, texts: list[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def in_python(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """The same without compiled code, which is faster for the first few texts of a process."""
         places, known = self.vocabulary.places, UNKNOWN - FIRST_WORD
         rows = [
@@ -125,3 +125,8 @@ class CharacterIds:
 def _encoded(texts: Sequence[str]) -> list[bytes]:
     """The texts as UTF-8, with ? for lone surrogates, which UTF-8 cannot represent."""
     return [text.encode("utf-8", "replace") for text in texts]
+
+
+def _size(texts: Sequence[str] | pa.Array) -> int:
+    """About the number of characters."""
+    return int(texts.nbytes) if isinstance(texts, pa.Array | pa.ChunkedArray) else sum(map(len, texts))

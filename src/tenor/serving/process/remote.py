@@ -14,8 +14,13 @@ from tenor.errors import TenorError, WorkerError
 from tenor.serving.process.messages import read_message, write_message
 
 Contribution: TypeAlias = tuple[int, int, str, float]  # start, end, the words, their contribution
-FILES = ("config.json", "vocab.json", "model.safetensors")  # what a model is read from
+FILES = ("config.json", "vocab.json", "model.safetensors")  # what the model of a run folder is read from
 _EXIT_SECONDS = 5.0
+
+
+def model_files(run: Path) -> list[Path]:
+    """What the model is read from: the files of a run folder, or a compact model itself."""
+    return [run] if run.is_file() else [run / name for name in FILES]
 
 
 class RemoteModel:
