@@ -29,6 +29,7 @@ class FakeModel:
 
     def __init__(self, run: Path, threads: int) -> None:
         self.labels, self.version, self.is_alive = ("negative", "positive"), run.name, True
+        self.threshold = 0.5
         self.wait = threading.Event()
         self.wait.set()
         self.batches: list[int] = []

@@ -194,10 +194,16 @@ def check_same(client: Client, run: Path, texts: list[str]) -> None:
     answer = client.predict(texts, probabilities=True, explain=True)
     while answer.status == 503:
         answer = client.predict(texts, probabilities=True, explain=True)
-    expected = tenor.load(run).probabilities(texts)
+    model = tenor.load(run)
+    expected = model.probabilities(texts)
     for text, found, row in zip(texts, answer.json["predictions"], expected, strict=True):
         assert list(found["probabilities"].values()) == pytest.approx(row.tolist(), abs=1e-5)
         assert all(text[p["start"] : p["end"]] == p["text"] for p in found["explanation"])
+        assert found["label"] == model.predict([text])[0].label
+        own = [
+            (*piece[:3], pytest.approx(piece.contribution, abs=1e-5)) for piece in model.explain(text, found["label"])
+        ]
+        assert [(p["start"], p["end"], p["text"], p["contribution"]) for p in found["explanation"]] == own
 
 
 def test_the_command_refuses_an_open_network_without_a_token(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ class Scored:
     chances: list[float]
     labels: tuple[str, ...]
     version: str
+    threshold: float
 
 
 class Service:
@@ -100,7 +101,7 @@ class Service:
 
     def _score(self, texts: list[str]) -> list[Scored]:
         def score(model: AnyModel) -> list[Scored]:
-            return [Scored(row, model.labels, model.version) for row in model.predict_proba(texts)]
+            return [Scored(row, model.labels, model.version, model.threshold) for row in model.predict_proba(texts)]
 
         return self.current.use(score)
 
@@ -115,7 +116,10 @@ class Service:
 
 
 def _prediction(score: Scored, with_all: bool) -> dict[str, Any]:
-    best = max(range(len(score.chances)), key=score.chances.__getitem__)
+    if len(score.chances) == 2:
+        best = int(score.chances[1] > score.threshold)
+    else:
+        best = max(range(len(score.chances)), key=score.chances.__getitem__)
     found: dict[str, Any] = {"label": score.labels[best], "probability": min(1.0, score.chances[best])}
     if with_all:
         found["probabilities"] = dict(zip(score.labels, score.chances, strict=True))

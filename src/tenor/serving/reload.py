@@ -27,6 +27,7 @@ class AnyModel(Protocol):
 
     labels: tuple[str, ...]
     version: str
+    threshold: float
 
     @property
     def is_alive(self) -> bool: ...

@@ -28,7 +28,7 @@ def main(run: str, threads: str) -> None:
     except TenorError as error:
         write_message(replies, {"error": error.to_dict()})
         return
-    write_message(replies, {"labels": model.labels, "version": model.version})
+    write_message(replies, {"labels": model.labels, "version": model.version, "threshold": model.threshold})
     work = {"predict": lambda texts: model.predict_proba(texts).tolist(), "explain": model.explain}
     while True:
         try:

@@ -29,6 +29,7 @@ class RemoteModel:
     Attributes:
         labels: The names of the classes.
         version: 12 hexadecimal digits that change with the model.
+        threshold: What the probability of the second of two classes must exceed, so that it is the label.
 
     Raises:
         TenorError: The run folder cannot be used.
@@ -51,6 +52,7 @@ class RemoteModel:
             raise
         self.labels: tuple[str, ...] = tuple(known["labels"])
         self.version: str = known["version"]
+        self.threshold: float = known["threshold"]
 
     @property
     def is_alive(self) -> bool:
