@@ -27,7 +27,7 @@ class _StandIn:
 
     def __init__(self, run: Path, threads: int) -> None:
         self.labels: tuple[str, ...] = ("negative", "positive")
-        self.version = "stand-in"
+        self.version, self.threshold = "stand-in", 0.5
 
     def predict_proba(self, texts: list[str]) -> list[list[float]]:
         return [[0.25, 0.75] for _ in texts]
