@@ -15,6 +15,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tenor"
 LEVELS = (
     ("errors", "cgroup"),
+    ("toml",),
     ("world", "progress", "settings", "environment", "memory", "compiled", "threads", "wording"),
     ("corpus", "engines", "store", "groups"),
     ("preparation",),

@@ -8,7 +8,6 @@ replaces the option by the argument's name for Python callers.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 import types
 import typing
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tenor.errors import UsageError
+from tenor.toml import read_toml
 
 T = TypeVar("T")
 AUTO_WORKERS = "auto"
@@ -127,12 +127,10 @@ def refuse_others(settings: Any, owner: str, place: str) -> None:
 
 def _read_toml(kind: type[Any], file: Path) -> dict[str, Any]:
     try:
-        values = tomllib.loads(file.read_text("utf-8"))
+        values = read_toml(file)
     except OSError as error:
         remedy = "give --config a TOML file that exists and can be read"
         raise UsageError(f"cannot read the settings: {error.strerror}", where=file, remedy=remedy) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"is not valid TOML: {error}", where=file, remedy="correct the file") from error
     known = typing.get_type_hints(kind)
     values = {name.replace("-", "_"): value for name, value in values.items()}
     for name, value in values.items():

@@ -46,3 +46,16 @@ def test_a_table_without_titles_has_no_head() -> None:
 def test_floats_have_as_many_decimals_as_asked() -> None:
     shown = table(["", "model", "baseline"], [["accuracy", 1.0, 0.51239], ["AUC", None, 0.5]], decimals=4)
     assert shown.splitlines()[2:] == ["accuracy  1.0000    0.5124", "AUC            –    0.5000"]
+
+
+def test_names_of_strangers_do_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "a\x1b]0;owned\x07\x9b31m\r\x00\x7f é\t日\n"
+    told = "a\\x1b]0;owned\\x07\\x9b31m\\x0d\\x00\\x7f é\t日\n"
+    shown = Console()
+    shown.say(odd)
+    shown.error("\x1b[2J")
+    shown.result({}, odd)
+    shown.result({"name": "\x1b[31m"})
+    out, err = capsys.readouterr()
+    assert err == f"{told}\ntenor: \\x1b[2J\n"
+    assert out.startswith(told) and "\x1b" not in out

@@ -16,7 +16,7 @@ from fuzz.seeds import Seeds
 
 FILES = (
     *("config.json", "vocab.json", "model.safetensors", "metrics.jsonl", "result.json", "environment.json"),
-    *("scores.safetensors", "profile.json", "behaviour.json"),
+    *("scores.safetensors", "profile.json", "behaviour.json", "reference.safetensors"),
 )
 SIZES = (-1, 0, 1, 3, 5, 6000, 20_000, 10**6, 10**9, 10**12, 2**31, 2**63, 10**399, 4.0, 4.5, "4", True, None, [4])
 _TOO_LARGE = 1 << 26
@@ -159,6 +159,10 @@ def _spoil_tensor(rng: random.Random, header: dict[str, Any], body: bytearray) -
         del header[name]
 
 
+def spoil_reference(draft: Draft) -> str:
+    return spoil_weights(draft, "reference.safetensors")
+
+
 def spoil_vocabulary(draft: Draft) -> str:
     values = draft.load("vocab.json")
     words = values.get("words") if isinstance(values, dict) else None
@@ -280,6 +284,7 @@ RUN_MUTATIONS: dict[Callable[[Draft], str], int] = {
     spoil_sizes: 5,
     spoil_weights: 5,
     spoil_scores: 3,
+    spoil_reference: 2,
     spoil_vocabulary: 3,
     spoil_events: 4,
     spoil_result: 3,
@@ -292,7 +297,8 @@ RESUME_MUTATIONS = {**RUN_MUTATIONS, spoil_checkpoint: 20}
 
 def make_run(rng: random.Random, seeds: Seeds, folder: Path, victims: Path, *, stopped: bool = False) -> list[str]:
     """Fill `folder` with a hostile copy of a good run; return descriptions of the changes."""
-    shutil.copytree(seeds.stopped if stopped else seeds.run, folder, dirs_exist_ok=True)
+    finished = seeds.run if rng.random() < 0.7 else seeds.conv
+    shutil.copytree(seeds.stopped if stopped else finished, folder, dirs_exist_ok=True)
     draft = Draft(rng, folder, victims)
     mutations = RESUME_MUTATIONS if stopped else RUN_MUTATIONS
     chosen = rng.choices(list(mutations), list(mutations.values()), k=rng.choice([1, 1, 2, 3]))
@@ -304,10 +310,11 @@ def make_run(rng: random.Random, seeds: Seeds, folder: Path, victims: Path, *, s
 def make_bench(rng: random.Random, seeds: Seeds, folder: Path, victims: Path) -> list[str]:
     """Write a hostile benchmark result into `folder`; return descriptions of the changes."""
     file = folder / "scaling.json"
-    values = json.loads(seeds.bench.read_bytes())
-    if rng.random() < 0.1:
+    source = rng.choice([seeds.bench] * 3 + sorted(seeds.results.glob("*.json")))
+    values = json.loads(source.read_bytes())
+    if rng.random() < 0.1 and source == seeds.bench:
         values["rows"] = [{**values["rows"][0], "workers": number} for number in range(rng.choice([0, 1, 20_000]))]
-    told = [mutate_json(rng, values, rng.choice(["", "rows"])) for _ in range(rng.choice([1, 2, 6]))]
+    told = [source.name, *(mutate_json(rng, values, rng.choice(["", "rows"])) for _ in range(rng.choice([1, 2, 6])))]
     file.write_bytes(dump(values))
     if rng.random() < 0.15:
         file.write_bytes(mutate_bytes(rng, file.read_bytes()))

@@ -49,8 +49,9 @@ def _nested(depth: int) -> Any:
 _VALUES: list[Any] = [
     -1, 0, 1, 2, 3, 255, 256, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**9, 10**12,
     10**399, -(10**399), 0.5, 1.5, -0.0, 5e-324, 1e308, float("nan"), float("inf"), float("-inf"), True, False, None,
-    "", "0", "1", "nan", "a" * 100_000, "\ud800", "\udcff", "\x00", "<script>alert(1)</script>", "../../victims/file",
-    "/dev/zero", "%s%n", "{0}", "日本", "\r\n\x1b[31m", [], {}, [[]], [None], [None] * 1000, {"": None},
+    "", "0", "1", "nan", "a" * 100_000, "\ud800", "\udcff", "\x00", "<script>alert(1)</script>", '" onload="x',
+    "../../victims/file", "/dev/zero", "%s%n", "{0}", "日本", "\r\n\x1b[31m", [], {}, [[]], [None], [None] * 1000,
+    {"": None},
     {"a" * 5000: 1}, list(range(3000)), _nested(50), _nested(200), [0.1] * 20_000, *_RAW,
 ]  # fmt: skip
 
@@ -159,7 +160,9 @@ def mutate_words(rng: random.Random, words: list[Any]) -> bytes:
     elif kind == 1:
         words[rng.randrange(len(words))] = "long" * rng.choice([100, 20_000, 500_000])
     elif kind == 2:
-        words[rng.randrange(len(words))] = rng.choice(["\ud800", "", " ", "\x00", "a b", "É", "\n"])
+        words[rng.randrange(len(words))] = rng.choice(
+            ["\ud800", "", " ", "\x00", "a b", "É", "\n", "<script>alert(1)</script>"]
+        )
     elif kind == 3:
         words[rng.randrange(len(words))] = hostile_value(rng)
     elif kind == 4:

@@ -24,6 +24,7 @@ MOST_MEMORY = 500.0  # megabytes of resident memory
 MOST_SECONDS = 5.0  # of processor time, because wall-clock time depends on the load of the machine
 _MOST_MORE_ADDRESSES = 2 << 30
 _LARGEST_FILE = 200 << 20
+EVIL = b"<script>alert(1)"  # `mutations.py` puts it into the hostile files
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,10 @@ def run_action(name: str, action: Action, arena: Arena, seeds: Seeds, seed: int 
     output, errors = (_text(arena, stream) for stream in ("stdout", "stderr"))
     failures = [*_judge_end(code, errors), *_judge_output(action, code, output, errors)]
     failures += _judge_files(action, arena, before)
+    failures += _judge_pages(arena)
     failures += ["left a process"] if is_orphaned else []
     failures += [f"memory: {megabytes:.0f} MB"] if megabytes > MOST_MEMORY else []
-    failures += [f"slow: {spent:.1f} s of processor time"] if spent > MOST_SECONDS and action.seconds < 60 else []
+    failures += [f"slow: {spent:.1f} s of processor time"] if spent > MOST_SECONDS and action.seconds <= 120 else []
     return Outcome(
         name, code, round(seconds, 3), round(spent, 3), round(megabytes, 1), _last_line(errors), tuple(failures)
     )
@@ -203,6 +205,13 @@ def _judge_files(action: Action, arena: Arena, before: Photograph) -> list[str]:
     for name in left:
         _remove(arena.temporary / name)
     return failures + ([f"left in the temporary folder: {left[0]}"] if left else [])
+
+
+def _judge_pages(arena: Arena) -> list[str]:
+    """Find what the fuzzer wrote into names and texts as a part of a page's own code."""
+    pages = [*arena.out.rglob("*.html"), *arena.case.glob("*.html")]
+    texts = (page.read_bytes() for page in pages if page.is_file() and not page.is_symlink())
+    return ["script in a page"] if any(EVIL in text or b'" onload="' in text for text in texts) else []
 
 
 def _planted(before: Photograph, arena: Arena) -> list[str]:

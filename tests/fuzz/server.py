@@ -6,6 +6,7 @@ It reads one JSON request per line, `{"kind": "data", "seed": 17}`, and answers 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import io
 import json
@@ -15,12 +16,14 @@ import shutil
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fuzz.actions import ACTIONS, BROKEN, choose
+from fuzz.actions import ACTIONS, BROKEN, SUITS, choose
 from fuzz.arena import Arena
 from fuzz.hostile_data import make_data
+from fuzz.hostile_files import make_plans, make_vectors
 from fuzz.hostile_runs import make_bench, make_run
 from fuzz.oracle import Outcome, run_action
 from fuzz.seeds import Seeds, make_seeds
@@ -46,14 +49,18 @@ def _seeds(root: Path) -> Seeds:
     """Make the valid inputs in a child, so that the cases do not inherit what training leaves in a process."""
     if not (root / "done").exists():
         root.mkdir(parents=True, exist_ok=True)
-        pid = os.fork()
-        if pid == 0:
-            make_seeds(root)
-            (root / "done").touch()
-            os._exit(0)
-        if os.waitpid(pid, 0)[1]:
-            sys.exit("the valid inputs could not be made")
+        _in_child(functools.partial(make_seeds, root))
+        (root / "done").touch()
     return Seeds(root)
+
+
+def _in_child(work: Callable[[], object]) -> None:
+    pid = os.fork()
+    if pid == 0:
+        work()
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]:
+        sys.exit("the valid inputs could not be made")
 
 
 def _warm(seeds: Seeds, work: Path) -> None:
@@ -71,6 +78,11 @@ def _warm(seeds: Seeds, work: Path) -> None:
         "preparation.job.prepare",
         "reports.report",
         "reports.runs.listing",
+        "insights.find",
+        "insights.drift",
+        "planning.answers",
+        "prediction.export",
+        "serving.model",
     ):
         importlib.import_module(f"tenor.{module}")
     importlib.import_module("matplotlib.backends.backend_svg")
@@ -87,6 +99,8 @@ def _warm(seeds: Seeds, work: Path) -> None:
     task.close()
     command = typer.main.get_command(cli.build_app())
     cli.build_app = lambda: command  # the same command line, without building it 10,000 times
+    for name in ("insights", "drift", "serve"):  # their threads would hang in a fork, but their code is then compiled
+        _in_child(functools.partial(_run_here, name, seeds, work))
     for name in ("predict", "evaluate run", "report"):
         _run_here(name, seeds, work)
     gc.collect()
@@ -100,12 +114,14 @@ def _run_here(name: str, seeds: Seeds, work: Path) -> None:
     arena = Arena(work / "warm")
     arena.build()
     shutil.copytree(seeds.run, arena.case, dirs_exist_ok=True)
-    argv = ACTIONS[name].argv
-    assert argv is not None
-    sys.argv = ["tenor", *map(str, argv(arena, seeds))]
+    action = ACTIONS[name]
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
-            cli.main()
+            if action.call is not None:
+                action.call(arena, 0)
+            elif action.argv is not None:
+                sys.argv = ["tenor", *map(str, action.argv(arena, seeds))]
+                cli.main()
     finally:
         arena.remove()
 
@@ -139,6 +155,10 @@ def build_case(kind: str, rng: random.Random, seeds: Seeds, arena: Arena) -> lis
             return make_data(rng, seeds, arena.case, arena.victims)
         if kind in ("runs", "resume"):
             return make_run(rng, seeds, arena.case, arena.victims, stopped=kind == "resume")
+        if kind == "vectors":
+            return make_vectors(rng, seeds, arena.case, arena.victims)
+        if kind == "plans":
+            return make_plans(rng, seeds, arena.case, arena.victims)
         return make_bench(rng, seeds, arena.case, arena.victims) if kind == "bench" else []
 
 
@@ -152,8 +172,7 @@ def _on_good(name: str, arena: Arena, seeds: Seeds) -> Outcome:
     """Run an action on the valid folder that suits it."""
     arena.remove()
     arena.build()
-    source = {"resume": seeds.stopped, "train": seeds.data, "train staged": seeds.data, "evaluate data": seeds.data}
-    shutil.copytree(source.get(name, seeds.run), arena.case, dirs_exist_ok=True)
+    shutil.copytree(seeds.root / SUITS.get(name, "run"), arena.case, dirs_exist_ok=True)
     shutil.copy(seeds.bench, arena.case)
     return _fresh(name, arena, seeds, seed=0)
 

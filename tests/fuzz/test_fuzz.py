@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from tenor.training.parameter_server.messages import MARK, PREFIX
 
-SMALL = {"data": 60, "runs": 60, "resume": 15, "bench": 6, "messages": 20}
-FULL = {"data": 5000, "runs": 5000, "resume": 1000, "bench": 500, "messages": 1000}
+SMALL = {"data": 60, "runs": 60, "resume": 15, "bench": 6, "messages": 20, "vectors": 15, "plans": 15}
+FULL = {"data": 5000, "runs": 5000, "resume": 1000, "bench": 500, "messages": 1000, "vectors": 1000, "plans": 1000}
 
 
 @pytest.fixture(scope="module")

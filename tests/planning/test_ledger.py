@@ -1,6 +1,7 @@
 """The ledger: predictions find the runs that they are about, and only if they were made before."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,48 @@ def test_without_a_ledger(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no ledger of predictions"):
         score(tmp_path)
     assert ledger_file("somewhere/run", PlanSettings(ledger="own.jsonl")) == Path("own.jsonl")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe"])
+def test_predictions_are_not_written_into_another_file(folder: Path, kind: str) -> None:
+    victim, ledger = folder / "victim", folder / "predictions.jsonl"
+    if kind == "link":
+        victim.write_text("precious", "utf-8")
+    if kind == "pipe":
+        os.mkfifo(ledger)
+    else:
+        ledger.symlink_to(victim)
+    with pytest.raises(OSError):
+        predict(folder, workers="1")
+    assert victim.read_text("utf-8") == "precious" if kind == "link" else not victim.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("step_seconds", "1"),
+        ("tokens", float("inf")),
+        ("low", float("nan")),
+        ("high", 10**400),
+        ("by_tokens", 1e9),
+        ("bytes_per_step", True),
+        ("about", []),
+        ("date", None),
+    ],
+)
+def test_a_line_with_an_odd_value_is_named(folder: Path, name: str, value: Any) -> None:
+    predict(folder, workers="2")
+    record = json.loads((folder / "predictions.jsonl").read_text("utf-8"))
+    (folder / "predictions.jsonl").write_text(json.dumps({**record, name: value}) + "\n", "utf-8")
+    write_measured_run(folder / "two", 2, date=LATER)
+    with pytest.raises(UsageError, match="line 1 is not a prediction"):
+        score(folder)
+
+
+def test_a_damaged_run_is_left_out_of_the_scores(folder: Path) -> None:
+    predict(folder, workers="2")
+    write_measured_run(folder / "two", 2, date=LATER)
+    for number, values in enumerate(([], {"sizes": []}, {"sizes": {"processes": 1e400}})):
+        write_measured_run(folder / f"odd-{number}", 2, date=LATER)
+        (folder / f"odd-{number}" / "environment.json").write_text(json.dumps(values), "utf-8")
+    assert [found.run for found in score(folder)] == ["two"]

@@ -12,7 +12,7 @@ from safetensors.numpy import save
 import tenor
 from tenor.errors import RunError
 from tenor.store.reader import open_split
-from tenor.store.reference import NAME, Reference, gathered, read_reference, sample, write_reference
+from tenor.store.reference import LENGTH, NAME, ROWS, Reference, gathered, read_reference, sample, write_reference
 
 
 @pytest.fixture(scope="module")
@@ -82,4 +82,11 @@ def test_damaged_samples_are_refused(changes: dict[str, np.ndarray], tmp_path: P
         read_reference(tmp_path, 10)
     (tmp_path / NAME).write_bytes(b"not a sample")
     with pytest.raises(RunError, match="not a sample"):
+        read_reference(tmp_path, 10)
+
+
+def test_a_sample_is_no_larger_than_those_of_training(tmp_path: Path) -> None:
+    with (tmp_path / NAME).open("wb") as file:
+        file.truncate(4 * ROWS * (LENGTH + 3) + (1 << 16))
+    with pytest.raises(RunError, match="bytes allowed"):
         read_reference(tmp_path, 10)

@@ -15,7 +15,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from tenor.cli.console import rate
+from tenor.cli.console import rate, visible
 
 
 class _Rate(ProgressColumn):
@@ -53,7 +53,7 @@ class Bar:
             self._progress = None
 
     def say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False)
+        self._console.print(visible(line), markup=False, highlight=False)
 
     def warn(self, line: str) -> None:
         self.say(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from tenor.progress import Progress, Silent
 from tenor.store.strict import strict_json
 
 SECONDS_BETWEEN_LINES = 30.0  # of progress without a terminal
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
 _SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -27,10 +29,10 @@ class Console:
         if self.json:
             print(strict_json(values), flush=True)
             return
-        print(human if human is not None else lines(values), flush=True)
+        print(visible(human if human is not None else lines(values)), flush=True)
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        print(visible(line), file=sys.stderr, flush=True)
 
     def error(self, message: str) -> None:
         self.say(f"tenor: {' '.join(message.split())}")
@@ -42,6 +44,15 @@ class Console:
         from tenor.cli.bar import Bar
 
         return Bar()
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelt out: names in a stranger's file must not command the terminal.
+
+    >>> visible("a\x1b[31m")
+    'a\\x1b[31m'
+    """
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Lines(Silent):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,8 @@ def read_source(source: Path, settings: PlanSettings) -> Measurement:
 
 def plan_measurement(measured: Measurement, settings: PlanSettings) -> PlanResult:
     """The plan from a measurement, with answers and the most useful experiment."""
-    plan = make_plan(measured, settings)
+    with _countable(measured.source):
+        plan = make_plan(measured, settings)
     found = answer(plan.rows, settings.limits())
     steps = f"{measured.costs.steps:,} steps with {measured.workers} worker{'s' * (measured.workers > 1)}"
     return PlanResult(
@@ -51,6 +53,16 @@ def plan_measurement(measured: Measurement, settings: PlanSettings) -> PlanResul
     )
 
 
+@contextlib.contextmanager
+def _countable(source: str) -> Iterator[None]:
+    """Refuse figures that lead to numbers that no computer can hold: each is possible, but not all together."""
+    try:
+        yield
+    except (ArithmeticError, ValueError) as error:
+        what = f"has figures that are too large or too small for a plan ({type(error).__name__})"
+        raise UsageError(what, where=source, remedy="measure again, or correct the figures") from error
+
+
 def _advise(plan: Plan, chosen: int | None) -> Advice | None:
     """The experiment that helps the chosen row, or the largest one if none is chosen."""
     row = plan.rows[chosen if chosen is not None else -1]
@@ -60,7 +72,8 @@ def _advise(plan: Plan, chosen: int | None) -> Advice | None:
 def plan_runs(file: Path, settings: PlanSettings, asked: Sequence[int]) -> PlanResult:
     """The plan from a table of finished runs."""
     runs = read_table(file)
-    rows = plan_table(runs, settings, asked)
+    with _countable(str(file)):
+        rows = plan_table(runs, settings, asked)
     found = answer(rows, settings.limits())
     answers = describe_table(rows, len(runs))
     return PlanResult(

@@ -6,7 +6,9 @@ strategy, batch and shares, and if it was made before the run began. Of several,
 
 from __future__ import annotations
 
-import json
+import errno
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ from tenor.planning.rows import PlanRow
 from tenor.planning.settings import PlanSettings
 from tenor.planning.step import LOCAL
 from tenor.store.strict import strict_json
-from tenor.store.trusted import read_bytes, read_json
+from tenor.store.trusted import parse_json, read_bytes, read_json
 from tenor.training.balancing.slowdown import parse_slowdown
 from tenor.training.runs.config import read_config, read_settings
 from tenor.training.traits import has_server, num_computing, strategy_name
@@ -28,6 +30,12 @@ from tenor.training.traits import has_server, num_computing, strategy_name
 NAME = "predictions.jsonl"
 FORMAT = 1
 MAX_BYTES = 256 << 20
+LARGEST = 1e18  # figure of a prediction
+MOST_BY_TOKENS = 4.0  # exponent with which a step grows with its tokens
+_FIGURES = ("step_seconds", "low", "high", "tokens", "by_tokens", "bytes_per_step")
+_NO_FIGURES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)  # what values of a wrong kind raise
+# The folder of a run may come from a stranger: a link is not followed, and a pipe does not block.
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Settings that change what a step computes; a prediction holds for runs with the same values.
 _MODEL = (
     "task",
@@ -102,7 +110,9 @@ def keep_predictions(file: Path, measured: Measurement, settings: PlanSettings, 
             "bytes_per_step": row.parts.bytes_sent,
         }
         lines.append(strict_json(record) + "\n")
-    with file.open("a", encoding="utf-8") as stream:
+    with os.fdopen(os.open(file, _APPEND, 0o666), "a", encoding="utf-8") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file", str(file))
         stream.writelines(lines)
     return len(lines)
 
@@ -171,7 +181,7 @@ def score(folder: Path, ledger: Path | None = None) -> list[Score]:
     for run in [folder] if is_run else sorted(path for path in folder.iterdir() if (path / "config.json").exists()):
         try:
             about, step = _about_run(run), measure_step(run)
-        except (RunError, KeyError, TypeError, ValueError, OSError):  # not a run of this version, or damaged
+        except (RunError, *_NO_FIGURES, OSError):  # not a run of this version, or damaged
             continue
         date = about.pop("date")
         fitting = [one for one in predictions if one["about"] == about and one["date"] < date]
@@ -205,15 +215,17 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
         raise UsageError("there is no ledger of predictions", where=file, remedy=remedy) from error
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
         try:
-            value = json.loads(line)
-            numbers = [
-                float(value[name]) for name in ("step_seconds", "low", "high", "tokens", "by_tokens", "bytes_per_step")
-            ]
-            is_good = value["format"] == FORMAT and isinstance(value["about"], dict) and min(numbers) >= 0
+            value = parse_json(line, file, UsageError)
+            is_good = all(_is_figure(value[name]) for name in _FIGURES) and value["by_tokens"] <= MOST_BY_TOKENS
+            is_good = is_good and value["format"] == FORMAT and isinstance(value["about"], dict)
             is_good = is_good and isinstance(value["date"], str)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (UsageError, KeyError):
             is_good = False
         if not is_good:
             what = f"line {number} is not a prediction of this version"
             raise UsageError(what, where=file, remedy="remove the line")
         yield value
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST

@@ -24,7 +24,7 @@ NAME = "reference.safetensors"
 ROWS = 5000
 LENGTH = 256  # tokens of a review that are stored
 FEWEST_HELD_OUT = 500  # with fewer rows outside the training split, the sample comes from the training rows
-MAX_BYTES = 256 << 20
+MAX_BYTES = 4 * ROWS * (LENGTH + 2) + (1 << 16)  # all tokens and lengths, and the header
 _REMEDY = "copy the run folder again, or name the data with --reference"
 
 

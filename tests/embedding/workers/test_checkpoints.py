@@ -83,3 +83,16 @@ def test_damaged_tables_are_refused(tmp_path: Path, damage: str) -> None:
         file.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RunError, match=str(file)):
         load_checkpoint(tmp_path, tables, IDENTITY)
+
+
+def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path) -> None:
+    tables = make_tables()
+    save_checkpoint(tmp_path, tables, PROGRESS, IDENTITY)
+    victim = (tmp_path / "checkpoint").rename(tmp_path / "victim")
+    (tmp_path / "checkpoint").symlink_to(victim)
+    before = {file.name: file.read_bytes() for file in victim.iterdir()}
+    with pytest.raises(RunError, match="is a symbolic link"):
+        load_checkpoint(tmp_path, tables, IDENTITY)
+    with pytest.raises(RunError, match="is a symbolic link"):
+        save_checkpoint(tmp_path, tables, SavedProgress(5, 1.0, 4.0, 2.0), IDENTITY)
+    assert before == {file.name: file.read_bytes() for file in victim.iterdir()}

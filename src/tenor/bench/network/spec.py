@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tenor.settings import wrong_value
 
+MOST = 1e9  # of any unit
 _RATES = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(kbit|mbit|gbit)", re.ASCII)
@@ -43,8 +44,8 @@ def parse_network(text: str, option: str = "network") -> NetworkSpec:
     """
     rate, _, time = text.partition(",")
     found, latency = _RATE.fullmatch(rate.strip()), _TIME.fullmatch(time.strip())
-    if not found or not latency or not float(found[1]):
-        raise wrong_value(option, repr(text), _REMEDY)
+    if not found or not latency or not 0 < float(found[1]) <= MOST or float(latency[1]) > MOST:
+        raise wrong_value(option, f"{text!r:.60}", _REMEDY)
     return NetworkSpec(float(found[1]) * _RATES[found[2]], float(latency[1]) * _TIMES[latency[2]])
 
 

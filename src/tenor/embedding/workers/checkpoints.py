@@ -35,7 +35,7 @@ class SavedProgress:
 
 def save_checkpoint(out: Path, tables: Tables, progress: SavedProgress, identity: Mapping[str, object]) -> None:
     """Save the tables under a new name, then the progress that names them, then drop the older tables."""
-    folder = out / FOLDER
+    folder = _folder_in(out)
     folder.mkdir(exist_ok=True)
     name = TABLES.format(progress.blocks)
     write_weights(folder / name, _tensors(tables))
@@ -51,7 +51,7 @@ def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -
     Raises:
         RunError: The checkpoint is damaged, or belongs to other settings or another text.
     """
-    folder = out / FOLDER
+    folder = _folder_in(out)
     try:
         saved = read_json(folder / PROGRESS, PROGRESS_BYTES, RunError)
         kept = saved.get("identity")
@@ -70,6 +70,14 @@ def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -
     except FileNotFoundError:
         return None
     return SavedProgress(blocks, *(float(value) for value in figures if value is not None))
+
+
+def _folder_in(out: Path) -> Path:
+    """The folder of the checkpoint; a link could lead to any folder, whose files would be overwritten and removed."""
+    folder = out / FOLDER
+    if folder.is_symlink():
+        raise RunError("is a symbolic link, not a folder", where=folder, remedy="remove the link")
+    return folder
 
 
 def _tensors(tables: Tables) -> dict[str, torch.Tensor]:

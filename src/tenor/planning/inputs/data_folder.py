@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.errors import UsageError
+from tenor.errors import StoreError, UsageError
 from tenor.models.rows import shortened
 from tenor.models.wide.ngrams import bucket_weights, count_rows_with
 from tenor.planning.costs.touched_rows import GROUPS, LengthGroup, RowFrequencies, spectrum_of
 from tenor.store.manifest import Manifest
 from tenor.store.reader import Split, open_split
+from tenor.store.trusted import read_json
 from tenor.training.tasks.review_batches import NGRAMS, WORDS
 
 MOST_REVIEWS = 200_000  # counted; more would change little
 BLOCK = 4096  # reviews read at a time
+MAX_JOB_BYTES = 16 << 20
 
 Counts = NDArray[np.int64]
 
@@ -98,7 +100,8 @@ def _count_words(split: Split, rows: NDArray[np.int64], deep: Mapping[str, Any])
 def read_prepare_rate(data: Path) -> float | None:
     """Bytes per second and worker with which the data was prepared, from its job.json; None if it does not say."""
     try:
-        job = json.loads((data / "job.json").read_bytes())
-        return float(job["bytes"]) / float(job["seconds"]) / int(job["workers"])
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError):
+        job = read_json(data / "job.json", MAX_JOB_BYTES, StoreError)
+        rate = float(job["bytes"]) / float(job["seconds"]) / int(job["workers"])
+    except (OSError, StoreError, ValueError, KeyError, TypeError, ZeroDivisionError, OverflowError):
         return None
+    return rate if 0 < rate < math.inf else None

@@ -113,13 +113,7 @@ def read_measurement(file: Path) -> Measurement:
 
 def _check_numbers(found: Measurement, file: Path) -> None:
     """Refuse numbers with which no plan can be computed."""
-    whole = {"workers": found.workers, "threads": found.threads, "cores": found.cores, "batch_size": found.batch_size}
-    whole |= {"reviews": found.reviews, "epochs": found.epochs, "steps": found.costs.steps}
-    for name, value in {**whole, "tokens": found.tokens, "padding": found.padding}.items():
-        if not value > 0:
-            raise damaged(file, f"{name} is {value}, not a number above 0")
-    lines = (found.costs.compute, found.costs.update, found.costs.load)
-    if any(number < 0 for line in lines for number in (line.fixed, line.slope, line.error)):
-        raise damaged(file, "a cost is negative")
-    if not found.costs.noise or min(found.costs.noise) <= 0:
-        raise damaged(file, "its relative compute times are missing or not above 0")
+    from tenor.planning.inputs.figures import find_wrong_figure
+
+    if (wrong := find_wrong_figure(found)) is not None:
+        raise damaged(file, wrong)

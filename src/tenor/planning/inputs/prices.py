@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import tomllib
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, DecimalException
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from tenor.bench.network.spec import NetworkSpec, parse_network
 from tenor.errors import UsageError
-from tenor.store.trusted import read_bytes
+from tenor.toml import read_toml
 
-MAX_BYTES = 1 << 20
 CENT = Decimal("0.01")
+MAX_NAME = 100  # characters of the name of a machine
+SMALLEST, LARGEST = Decimal("1e-9"), Decimal(10**9)  # numbers of an entry, besides 0
 _FIELDS: dict[str, tuple[type, ...]] = {
     "dollars_per_hour": (float, int),
     "cores": (int,),
@@ -57,22 +56,17 @@ def read_prices(file: Path | None) -> dict[str, Machine]:
         UsageError: The file cannot be read, or an entry is wrong.
     """
     if file is None:
-        text = resources.files("tenor.planning.inputs").joinpath("prices.toml").read_text("utf-8")
-        return _parse(text, Path("prices.toml"))
+        with resources.as_file(resources.files("tenor.planning.inputs").joinpath("prices.toml")) as own:
+            return read_prices(own)
     try:
-        text = read_bytes(file.resolve(), MAX_BYTES, UsageError).decode("utf-8")
+        entries = read_toml(file, Decimal)
     except FileNotFoundError as error:
         raise UsageError("does not exist", where=file, remedy="give --prices a TOML file") from error
-    except UnicodeDecodeError as error:
-        raise UsageError("is not UTF-8 text", where=file, remedy="give --prices a TOML file") from error
-    return _parse(text, file)
-
-
-def _parse(text: str, file: Path) -> dict[str, Machine]:
-    try:
-        entries = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"is not valid TOML: {error}", where=file, remedy="correct the file") from error
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        raise UsageError(what, where=file, remedy="give --prices a TOML file") from error
+    except DecimalException as error:
+        raise UsageError("has a number that is too large", where=file, remedy="correct the file") from error
     found = {name: _machine(name, entry, file) for name, entry in entries.items()}
     if not found:
         raise UsageError("has no machine", where=file, remedy='add a table such as ["c5.large"]')
@@ -80,6 +74,9 @@ def _parse(text: str, file: Path) -> dict[str, Machine]:
 
 
 def _machine(name: str, entry: Any, file: Path) -> Machine:
+    if not name.isprintable() or not 0 < len(name) <= MAX_NAME:
+        remedy = f"give it 1 to {MAX_NAME} printable characters"
+        raise UsageError(f"{name!r:.60} cannot be the name of a machine", where=file, remedy=remedy)
     if not isinstance(entry, dict) or any(isinstance(value, dict) for value in entry.values()):
         remedy = f'write the name of a machine in quotes, such as ["{name}"]'
         raise UsageError(f"{name!r} is not a table with prices", where=file, remedy=remedy)
@@ -88,9 +85,8 @@ def _machine(name: str, entry: Any, file: Path) -> Machine:
             known = ", ".join(_FIELDS)
             raise UsageError(f"{name} has the unknown key {key!r}", where=file, remedy=f"known keys are {known}")
         kinds = (*_FIELDS[key], Decimal) if float in _FIELDS[key] else _FIELDS[key]
-        is_negative = isinstance(value, int | float | Decimal) and (not math.isfinite(value) or value < 0)
-        if not isinstance(value, kinds) or isinstance(value, bool) or is_negative:
-            raise UsageError(f"{name}: {key} cannot be {value!r}", where=file, remedy="give a number of at least 0")
+        if not isinstance(value, kinds) or not _is_reasonable(value):
+            raise UsageError(f"{name}: {key} cannot be {value!r:.60}", where=file, remedy="give a number of at least 0")
     if "dollars_per_hour" not in entry:
         raise UsageError(f"{name} has no dollars_per_hour", where=file, remedy="add it")
     return Machine(
@@ -101,6 +97,15 @@ def _machine(name: str, entry: Any, file: Path) -> Machine:
         float(entry.get("memory_gib", 0)),
         parse_network(entry["network"], "prices") if "network" in entry else None,
     )
+
+
+def _is_reasonable(value: object) -> bool:
+    """Whether a value is a text, or a number with which a plan can be computed."""
+    if isinstance(value, Decimal) and not value.is_finite():
+        return False
+    if isinstance(value, int | Decimal):
+        return not isinstance(value, bool) and (value == 0 or SMALLEST <= value <= LARGEST)
+    return True
 
 
 def find_machine(prices: dict[str, Machine], name: str) -> Machine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from tenor.errors import RunError
 from tenor.planning.costs.compute import fit_line
 from tenor.planning.costs.noise_scale import NoiseScale, estimate_noise_scale
+from tenor.planning.inputs.figures import find_wrong_figure
 from tenor.planning.inputs.measurement import CurvePoint, Measurement, ModelSize, StepCosts, TableSize
-from tenor.store.trusted import open_regular, read_json
+from tenor.store.trusted import open_regular, parse_json, read_json
 from tenor.training.runs.config import read_config, read_settings
 from tenor.training.traits import STRATEGIES, strategy_name
 
@@ -25,10 +26,13 @@ Event = Mapping[str, Any]
 
 MAX_BYTES = 1 << 20  # of environment.json
 MAX_LINES = 2_000_000  # of metrics.jsonl
+LINE_BYTES = 1 << 20  # of a line; what follows counts as another line
 FEWEST_STEPS = 20
 FEWEST_LINES = 2  # of the log, for the mean of a step; a line may stand for several
 WARM_UP = 0.1  # share of the steps of an epoch that is left out, at least one
 QUANTILES = 200  # of the relative compute times
+_TRAIN_AGAIN = "train it again with this version of Tenor"
+_NO_FIGURES = (KeyError, TypeError, ValueError, OverflowError)  # what values of a wrong kind raise
 _AGAIN = "plan from a longer run, or measure with `tenor plan --measure`"
 
 
@@ -47,11 +51,13 @@ def measure_run(folder: Path) -> Measurement:
     steps, epochs = _read_log(folder / "metrics.jsonl")
     workers = len(steps[0]["compute_seconds"]) if steps else 0
     strategy = strategy_name(str(settings.get("strategy", "auto")), max(1, workers))
+    if strategy not in STRATEGIES:
+        raise RunError(f"has the unknown strategy {strategy!r:.60}", where=folder, remedy=_TRAIN_AGAIN)
     _refuse(folder, settings, strategy, environment)
     table = _StepTable(steps, folder)
-    threads, cores = int(environment.get("threads", 1)), int(environment.get("machine", {}).get("cores", 1))
     try:
-        return Measurement(
+        threads, cores = int(environment.get("threads", 1)), int(environment.get("machine", {}).get("cores", 1))
+        found = Measurement(
             source=str(folder),
             environment=environment,
             command=f"tenor plan {folder}",
@@ -71,9 +77,12 @@ def measure_run(folder: Path) -> Measurement:
             settings=dict(settings),
             data_sha256=str(config.get("data_sha256", "")),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        what = f"does not have the figures that a plan needs ({type(error).__name__}: {error})"
-        raise RunError(what, where=folder, remedy="train it again with this version of Tenor") from error
+    except (*_NO_FIGURES, AttributeError, ArithmeticError) as error:
+        what = f"does not have the figures that a plan needs ({type(error).__name__}: {error!s:.100})"
+        raise RunError(what, where=folder, remedy=_TRAIN_AGAIN) from error
+    if (wrong := find_wrong_figure(found)) is not None:
+        raise RunError(f"has figures with which no plan can be computed: {wrong}", where=folder, remedy=_TRAIN_AGAIN)
+    return found
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ def measure_step(folder: Path) -> MeasuredStep | None:
         steps = sum(now["step"] - before["step"] for before, now, _ in kept)
         seconds = sum(now["seconds"] - before["seconds"] for before, now, _ in kept)
         tokens, sent = (sum(now[name] for _, now, _ in kept) for name in ("tokens", "bytes_sent"))
-    except (KeyError, TypeError):
+    except _NO_FIGURES:
         return None
     if len(kept) < FEWEST_LINES or steps <= 0:
         return None
@@ -127,15 +136,11 @@ def _read_log(file: Path) -> tuple[list[Event], list[Event]]:
 def _events(file: Path) -> Iterator[Event]:
     try:
         with open_regular(file, RunError) as handle, open(handle, "rb", closefd=False) as stream:
-            for number, line in enumerate(stream):
-                if number >= MAX_LINES:
+            for _ in range(MAX_LINES):
+                if not (line := stream.readline(LINE_BYTES)):
                     return
-                try:
-                    event = json.loads(line)
-                except (ValueError, RecursionError):  # a line that a killed process has not finished
-                    continue
-                if isinstance(event, dict):
-                    yield event
+                with contextlib.suppress(RunError):  # a line that a killed process has not finished
+                    yield parse_json(line, file, RunError)
     except FileNotFoundError as error:
         raise RunError("has no metrics.jsonl", where=file.parent, remedy=_AGAIN) from error
 
@@ -150,6 +155,8 @@ class _StepTable:
             raise RunError(what, where=folder, remedy=_AGAIN)
         try:
             self.steps = np.array([now["step"] - before["step"] for before, now, _ in kept], np.float64)
+            if not (self.steps > 0).all():
+                raise RunError("has steps that do not follow one another", where=folder, remedy=_AGAIN)
             self.seconds = self._column([now["seconds"] - before["seconds"] for before, now, _ in kept])
             self.tokens = self._column([now["tokens"] for _, now, _ in kept])
             self.samples = self._column([now["samples"] for _, now, _ in kept])
@@ -165,9 +172,9 @@ class _StepTable:
             self.norms = np.array(
                 [(now["worker_gradient_norm"], now["gradient_norm"]) for _, now, _ in kept if "gradient_norm" in now]
             )
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"has steps without the figures that a plan needs ({type(error).__name__}: {error})"
-            raise RunError(what, where=folder, remedy="train it again with this version of Tenor") from error
+        except (*_NO_FIGURES, AttributeError) as error:
+            what = f"has steps without the figures that a plan needs ({type(error).__name__}: {error!s:.100})"
+            raise RunError(what, where=folder, remedy=_TRAIN_AGAIN) from error
         by_worker = (self.compute, self.padded, self.shares, self.wait)
         columns = (self.seconds, self.tokens, self.samples, self.load, *by_worker, *self.rows.values())
         is_good = all(np.isfinite(column).all() and (column >= 0).all() for column in columns)
@@ -221,9 +228,9 @@ class _StepTable:
 def _warm(steps: Sequence[Event]) -> list[tuple[Event, Event, Event]]:
     """(line before, line, line after) within an epoch, without its first steps. The wait of a line is in the next."""
     kept = []
-    by_epoch: dict[Any, list[Event]] = {}
+    by_epoch: dict[str, list[Event]] = {}
     for step in steps:
-        by_epoch.setdefault(step.get("epoch"), []).append(step)
+        by_epoch.setdefault(str(step.get("epoch")), []).append(step)
     for lines in by_epoch.values():
         first = max(1, math.ceil(WARM_UP * len(lines)))
         kept += list(zip(lines[first - 1 :], lines[first:], lines[first + 1 :], strict=False))

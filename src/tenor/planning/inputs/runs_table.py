@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -12,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import UsageError
+from tenor.planning.inputs.prices import MAX_NAME
 from tenor.store.trusted import parse_json, read_bytes
 
 MAX_BYTES = 16 << 20
+MOST_RUNS = 2000  # every run is compared with every other one
+SMALLEST, LARGEST = Decimal("1e-9"), Decimal(10**12)
 REQUIRED = ("machine", "count", "seconds")
 KNOWN = (*REQUIRED, "name", "dollars_per_hour", "accuracy")
 _EXAMPLE = "machine,count,seconds\np2.xlarge,2,5400".replace("\n", " / ")
@@ -49,7 +51,9 @@ def read_table(file: Path) -> list[TableRun]:
     except IsADirectoryError as error:
         raise UsageError("is a folder", where=file, remedy="give --from a table of runs") from error
     rows = _from_json(data, file) if file.suffix == ".json" else _from_csv(data, file)
-    runs = [_run(row, file, number) for number, row in rows]
+    runs = [_run(row, file, number) for number, row in rows[: MOST_RUNS + 1]]
+    if len(runs) > MOST_RUNS:
+        raise UsageError(f"has more than {MOST_RUNS:,} runs", where=file, remedy="leave some out")
     if not runs:
         raise UsageError("has no runs", where=file, remedy=f"write lines such as {_EXAMPLE}")
     return runs
@@ -91,12 +95,12 @@ def _run(row: Mapping[str, Any], file: Path, number: int) -> TableRun:
             value = Decimal(str(row[name]))
         except (KeyError, InvalidOperation):
             value = Decimal("nan")
-        if not value.is_finite() or value <= 0 or not math.isfinite(float(value)):
+        if not value.is_finite() or not SMALLEST <= value <= LARGEST:
             raise wrong(name, "give a number above 0")
         return value
 
     machine, count = row.get("machine"), decimal("count")
-    if not isinstance(machine, str) or not machine:
+    if not isinstance(machine, str) or not 0 < len(machine) <= MAX_NAME or not machine.isprintable():
         raise wrong("machine", "give the name of a machine")
     if count != int(count):
         raise wrong("count", "give a whole number of machines")

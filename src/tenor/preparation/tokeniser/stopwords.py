@@ -7,7 +7,9 @@ from pathlib import Path
 
 from tenor.errors import UsageError
 from tenor.preparation.tokeniser.characters import lower_case
+from tenor.store.trusted import read_bytes
 
+MAX_BYTES = 16 << 20  # of a file of stop words
 # To add a language, add its list here; words are brought into the tokeniser's spelling below.
 LISTS = {
     "english": """
@@ -35,7 +37,7 @@ def read_stopwords(name: str | None) -> tuple[str, ...]:
     if not name:
         return ()
     try:
-        text = LISTS[name] if name in LISTS else Path(name).read_text("utf-8")
+        text = LISTS[name] if name in LISTS else read_bytes(Path(name).resolve(), MAX_BYTES, UsageError).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"--stopwords cannot be read: {error}",
