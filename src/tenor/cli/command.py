@@ -18,6 +18,7 @@ from tenor import settings as tenor_settings
 from tenor.cli.console import Console
 from tenor.errors import TenorError
 
+ONLY_TRAINING = ("torch", "safetensors", "h5py", "matplotlib")  # dependencies that the distribution tenor-runtime lacks
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NOT_OPTIONS = ("console", "settings", "given")  # parameters of a command's function that are not options
 
@@ -145,6 +146,9 @@ class _errors:  # noqa: N801 - used as a context manager
         if isinstance(error, TenorError):
             self.console.error(error.for_command_line)
             raise typer.Exit(error.exit_code)
+        if isinstance(error, ModuleNotFoundError) and error.name in ONLY_TRAINING:
+            self.console.error(f"this command needs {error.name}, which tenor-runtime leaves out; pip install tenor")
+            raise typer.Exit(2)
         if isinstance(error, KeyboardInterrupt):
             self.console.error("interrupted")
             raise typer.Exit(130)
