@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import operator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,27 @@ from tenor.training.runs.config import FORMAT
 WORDS = ["good", "bad", "film", "plot", "not"]
 
 
-def write_model(folder: Path, num_classes: int = 2, **changes: Any) -> Path:
+def write_model(
+    folder: Path,
+    num_classes: int = 2,
+    parts: str = "wide-deep",
+    words: Sequence[str] = WORDS,
+    wide: WideSpec = WideSpec(8, 2),  # noqa: B008 - it is frozen
+    **changes: Any,
+) -> Path:
     """Write vocabulary, config and weights; `changes` override fields of the deep part's specification."""
     folder.mkdir(parents=True)
-    vocabulary = (json.dumps({"format": 1, "words": WORDS}, ensure_ascii=False) + "\n").encode()
+    vocabulary = (json.dumps({"format": 1, "words": words}, ensure_ascii=False) + "\n").encode()
     (folder / "vocab.json").write_bytes(vocabulary)
-    deep = DeepSpec(**{"vocab_size": 7, "embedding_dim": 3, "hidden": 4, **changes})
-    spec = ModelSpec(num_classes, WideSpec(8, 2), deep)
+    deep = DeepSpec(**{"vocab_size": len(words) + 2, "embedding_dim": 3, "hidden": 4, **changes})
+    spec = ModelSpec(num_classes, wide if "wide" in parts else None, deep if "deep" in parts else None)
     model = ReviewNetwork(spec)
-    assert model.wide is not None and model.deep is not None
     model.combination.start()
-    model.wide.start(np.ones(1 << 8, np.float32))
-    torch.nn.init.normal_(model.wide.ngrams.weight, generator=torch.Generator().manual_seed(1))
-    initialise(model.deep, seed=1)
+    if model.wide is not None:
+        model.wide.start(np.ones(1 << wide.bits, np.float32))
+        torch.nn.init.normal_(model.wide.ngrams.weight, generator=torch.Generator().manual_seed(1))
+    if model.deep is not None:
+        initialise(model.deep, seed=1)
     save_file(model.state_dict(), folder / "model.safetensors")
     names = ["negative", "positive"] if spec.num_classes == 2 else [str(n + 1) for n in range(spec.num_classes)]
     config = {
