@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := demo,dev,docs,dask,spark,mpi,peers,remote,tensorboard,serve,sklearn,onnx
 JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -p no:schemathesis  # its plugin takes a second to import, and the tests use its command
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .DEFAULT_GOAL := help
@@ -34,17 +35,22 @@ check: $(VENV)/.dev  ## lint, format, types, one-way imports, file list
 	@echo "ruff check"; $(BIN)/ruff check .
 	@echo "ruff format"; $(BIN)/ruff format --check .
 	@echo "mypy"; $(BIN)/mypy
-	@echo "imports and file list"; $(BIN)/python -m pytest tests/test_imports.py tests/test_file_list.py
+	@echo "imports and file list"; $(PYTEST) $(CHECKED)
 
 # The serial tests also run when others have failed, so that one run shows every failure; each call can fail the target.
+# `check` has run two of the files already, and reading only the files with serial tests saves importing all the others.
+CHECKED := tests/test_imports.py tests/test_file_list.py
+SERIAL = $(shell grep -rl --include='test_*.py' 'mark\.serial' tests)
+
 test: check  ## check, then every test but the heavy ones, JOBS=2 at a time
 	@echo "tests, $(JOBS) at a time"; \
-	$(BIN)/python -m pytest -m "not soak and not serial" --numprocesses $(JOBS) --dist worksteal; others=$$?; \
+	$(PYTEST) -m "not soak and not serial" --numprocesses $(JOBS) --dist worksteal \
+	  $(addprefix --ignore=,$(CHECKED)); others=$$?; \
 	echo "tests that need the machine for themselves"; \
-	$(BIN)/python -m pytest -m "serial and not soak"; exit $$((others || $$?))
+	$(PYTEST) -m "serial and not soak" $(SERIAL); exit $$((others || $$?))
 
 soak: $(VENV)/.dev  ## the same tests at heavy counts; may take hours
-	@echo "heavy tests"; $(BIN)/python -m pytest -m soak --timeout 14400 || test $$? -eq 5
+	@echo "heavy tests"; $(PYTEST) -m soak --timeout 14400 || test $$? -eq 5
 
 mutants: $(VENV)/.dev  ## check that the tests notice each mistake listed in tests/mutants/
 	@$(BIN)/python tools/mutants.py

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Iterator
 
 import pytest
 from helpers.leaks import Snapshot
 from hypothesis import settings
+
+# Tests start hundreds of processes, and each would compile every module again if nobody were allowed to keep bytecode.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No example database: it would be a file left in the working directory. No deadline: machines differ.
 settings.register_profile("tenor", database=None, deadline=None, derandomize=True)
