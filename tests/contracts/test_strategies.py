@@ -106,20 +106,27 @@ def test_it_listens_on_loopback_at_most(outcome: dict[str, Any]) -> None:
         assert "looked" in rank["listening"]
 
 
+def train_alone(out: Path, strategy: str) -> dict[str, Any]:
+    """Train with one worker for a little more than one epoch."""
+    return train_rank(str(out), strategy=strategy, max_steps=150)
+
+
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> str:
-    out = tmp_path_factory.mktemp("single") / "run"
-    return str(train_rank(str(out), strategy="single", epochs=5)["weights_sha256"])
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    result = train_alone(tmp_path_factory.mktemp("single") / "run", "single")
+    assert result["test"]["accuracy"] > 0.9
+    return result
 
 
 @pytest.mark.parametrize("strategy", TOGETHER)
-def test_one_worker_is_enough(strategy: str, alone: str, tmp_path: Path) -> None:
-    result = train_rank(str(tmp_path / "run"), strategy=strategy, epochs=5)
-    assert result["workers"] == 1
+def test_one_worker_is_enough(strategy: str, alone: dict[str, Any], tmp_path: Path) -> None:
+    result = train_alone(tmp_path / "run", strategy)
+    assert result["workers"] == 1 and result["steps"] == 150
     assert result["bytes_sent"] == 0
-    assert result["test"]["accuracy"] > bayes_accuracy() - 0.03
-    if strategy != "diloco":  # its outer momentum also acts with one worker
-        assert result["weights_sha256"] == alone
+    if strategy == "diloco":  # its outer momentum also acts with one worker
+        assert result["test"]["accuracy"] > alone["test"]["accuracy"] - 0.03
+    else:
+        assert result["weights_sha256"] == alone["weights_sha256"]
 
 
 KILLED = [  # `async` replaces killed workers: tests/faults
