@@ -40,6 +40,7 @@ PREPARE: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 BASE: dict[str, Any] = {
     "threads": 1,
+    "characters": 0,
     "cell": "lstm",
     "bidirectional": False,
     "embeddings": "none",  # learned vectors depend on the processor

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-SMALL = "--embeddings none --threads 1 --hidden 8 --embedding-dim 8 --batch-size 32 --epochs 2 --timeout 120"
+SMALL = "--embeddings none --threads 1 --hidden 8 --embedding-dim 8 --batch-size 32 --epochs 2 "
+SMALL += "--characters 0 --timeout 120"
 # name → (command line, file for standard input). `prepared` holds the data of `cases.PREPARE`.
 USUAL: dict[str, tuple[str, str | None]] = {
     "generate": ("generate generated.jsonl --rows 200 --seed 3 --duplicates 0.1 --noise 0.1 --length 20", None),

@@ -21,6 +21,7 @@ SMALL = tenor.TrainSettings(
     threads=1,
     model="wide-deep",
     ngrams=3,
+    characters=0,
     ngram_bits=12,
     wide_lr=1.0,
     cell="lstm",

@@ -11,7 +11,10 @@ from helpers.corpora import make_reviews
 from tenor.bench.peers.predicting import PlainTorch
 from tenor.insights.scoring import Contributions, RunScorer, Sides
 from tenor.models.inference import Inference
+from tenor.models.spec import WideSpec
+from tenor.models.wide.characters import hash_characters
 from tenor.prediction.worker_model import ModelRef
+from tenor.runtime.wide import WideSums, WideTable
 
 
 def test_the_contributions_of_a_row_add_up_to_its_wide_logit(run: Path) -> None:
@@ -59,3 +62,15 @@ def test_n_grams_without_importance_contribute_nothing() -> None:
     torch.manual_seed(0)
     none = Contributions(np.zeros(16, np.float32), np.ones(16, np.float32), 2)
     assert not none(np.array([2, 3, 4], np.int32), np.array([3], np.int32)).any()
+
+
+def test_a_word_contributes_with_its_character_ngrams() -> None:
+    """The two words share none, so the contributions add up to the logit."""
+    rng, chars = np.random.default_rng(2), hash_characters(["good", "bad"], 2, 3)
+    importance, weights = (rng.random(1 << 12).astype(np.float32) for _ in range(2))
+    tokens, lengths = np.array([2, 3], np.int32), np.array([2], np.int32)
+    found = Contributions(importance, weights, 2, chars)(tokens, lengths)
+    table = {"wide.importance": importance, "wide.ngrams.weight": weights[:, None], "wide.bias": np.zeros(1)}
+    expected = WideSums(WideTable(WideSpec(12, 2, 3), table, chars)).logits(tokens, np.array([2]))
+    np.testing.assert_allclose(found.sum(), expected.sum(), rtol=1e-5)
+    assert len(chars.hashes) == 7

@@ -15,7 +15,7 @@ import tenor
 from tenor.errors import UsageError
 from tenor.models.classifier import ReviewNetwork
 from tenor.models.inference import Inference
-from tenor.models.spec import weight_shapes
+from tenor.models.spec import WideSpec, weight_shapes
 from tenor.models.weights import read_weights
 from tenor.prediction.export import run_onnx
 from tenor.runtime.combined import with_unknown
@@ -25,7 +25,9 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 TEXTS = ["not good film", "", "zzz", "good " * 7 + "bad", *[" ".join(WORDS[n:] + WORDS[:n]) * n for n in range(5)]]
 
 
-@pytest.mark.parametrize("changes", [{"length": 6}, {"num_classes": 5, "window": 3}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{"length": 6}, {"num_classes": 5, "window": 3, "wide": WideSpec(8, 2, 4)}], ids=str
+)
 def test_an_onnx_file_equals_torch(tmp_path: Path, changes: dict[str, Any]) -> None:
 
     run = write_model(tmp_path / "run", cell="conv", pooling="max", **changes)
@@ -34,6 +36,8 @@ def test_an_onnx_file_equals_torch(tmp_path: Path, changes: dict[str, Any]) -> N
     tokens, lengths = with_unknown(*model.encoder(TEXTS))
     network = ReviewNetwork(model.parts.spec)
     network.load_state_dict(read_weights(run / "model.safetensors", weight_shapes(model.parts.spec)))
+    assert network.wide is not None and model.parts.wide is not None
+    network.wide.characters = model.parts.wide.characters
     expected = Inference(network).probabilities(tokens, lengths)
     found = run_onnx((tmp_path / "model.onnx").read_bytes(), tokens, lengths)
     np.testing.assert_allclose(found[:, 1] if expected.ndim == 1 else found, expected, atol=1e-5)

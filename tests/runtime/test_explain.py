@@ -14,13 +14,15 @@ from helpers.training import run as train
 
 import tenor
 from tenor.errors import UsageError
+from tenor.models.spec import WideSpec
 from tenor.runtime.explain import ExplainedPiece, deep_values, wide_ngrams
 
 TEXT = "Good film! Not a bad PLOT, good film"
 
 
-def test_contributions_add_up_to_the_logit(tmp_path: Path) -> None:
-    run = write_model(tmp_path / "run", cell="conv", pooling="max")
+@pytest.mark.parametrize("characters", [0, 4])
+def test_contributions_add_up_to_the_logit(tmp_path: Path, characters: int) -> None:
+    run = write_model(tmp_path / "run", cell="conv", pooling="max", wide=WideSpec(8, 2, characters))
     change_weights(run, deep__forwards__0__bias=torch.tensor([-9.0, 0.0, -9.0, 0.0]), deep__head__bias=torch.zeros(1))
     model = tenor.load(run)
     tokens, lengths = model.encoder([TEXT])

@@ -12,6 +12,7 @@ from helpers.models import WORDS, write_model
 
 import tenor
 from tenor import compiled
+from tenor.models.spec import WideSpec
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.store.ragged import copy_rows
@@ -30,7 +31,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.parametrize("changes", [{"cell": "conv", "pooling": "max"}, {"cell": "gru", "num_classes": 3}], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cell": "conv", "pooling": "max"},
+        {"cell": "gru", "num_classes": 3},
+        {"cell": "conv", "pooling": "max", "wide": WideSpec(8, 2, 4)},
+    ],
+    ids=str,
+)
 def test_few_texts_are_as_many(tmp_path: Path, few: pytest.MonkeyPatch, changes: dict[str, object]) -> None:
     run = write_model(tmp_path / "run", **changes)  # type: ignore[arg-type]
     model = tenor.load(run)

@@ -37,6 +37,8 @@ def by_torch(run: Path, texts: list[str]) -> np.ndarray[Any, Any]:
     contents = read_run(run)
     model = ReviewNetwork(contents.spec)
     model.load_state_dict({name: torch.from_numpy(array) for name, array in contents.weights.items()})
+    assert model.wide is not None
+    model.wide.characters = contents.characters
     found = []
     for text in texts:
         tokens, lengths = contents.encoder([text])
@@ -52,6 +54,8 @@ MODELS: list[dict[str, Any]] = [
     *({"cell": cell, "bidirectional": True, "layers": 2, "pooling": "last"} for cell in CELLS),
     {"cell": "conv", "pooling": "max", "num_classes": 5, "length": 9},
     {"cell": "gru", "pooling": "mean", "num_classes": 3, "length": 9},
+    {"cell": "conv", "pooling": "max", "wide": WideSpec(8, 2, 4)},
+    {"cell": "conv", "pooling": "max", "wide": WideSpec(8, 2, 2), "num_classes": 3},
 ]
 
 

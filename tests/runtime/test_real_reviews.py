@@ -48,6 +48,8 @@ def by_torch(run: Path, tokens: np.ndarray[Any, Any], lengths: np.ndarray[Any, A
     contents = read_run(run)
     model = ReviewNetwork(contents.spec)
     model.load_state_dict({name: torch.from_numpy(array) for name, array in contents.weights.items()})
+    if model.wide is not None:
+        model.wide.characters = contents.characters
     found = Inference(model).probabilities(tokens, lengths)
     return np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
 
@@ -57,6 +59,7 @@ MODELS: list[dict[str, Any]] = [
     {"parts": "wide", "num_classes": 5},
     {"parts": "deep", "cell": "conv", "pooling": "max"},
     {"cell": "conv", "pooling": "max"},
+    {"parts": "wide", "wide": WideSpec(16, 3, 5)},
     *({"cell": cell, "bidirectional": cell != "conv"} for cell in CELLS),
 ]
 

@@ -35,7 +35,9 @@ def test_presets() -> None:
     assert (fast.embeddings, default.embeddings) == ("none", "auto")
     assert best.hidden > default.hidden and best.epochs > default.epochs
     assert complete(TrainSettings(), DATA) == default
-    assert complete(TrainSettings(), DataFacts(50_000, 4_000_000, has_characters=True)).ngrams > default.ngrams
+    assert fast.characters == 0 and default.characters == best.characters > 2
+    characters = complete(TrainSettings(), DataFacts(50_000, 4_000_000, has_characters=True))
+    assert characters.ngrams > default.ngrams and characters.characters == 0
 
 
 @pytest.mark.parametrize(("seconds", "preset"), [(0, "default"), (2, "fast"), (60, "default"), (7200, "best")])

@@ -17,6 +17,7 @@ LSTM = TrainSettings(
     input_dropout=0.3,
     word_dropout=0.0,
     ngrams=3,
+    characters=0,
     wide_lr=1.0,
     epochs=3,
     batch_size=64,

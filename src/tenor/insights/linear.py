@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.compiled import compiled
-from tenor.models.wide.ngrams import bucket_weights, extended_hash
+from tenor.models.wide.hashing import extended_hash
+from tenor.models.wide.ngrams import bucket_weights
 
 BITS = 20
 LONGEST = 2  # words of an n-gram

@@ -13,7 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tenor.compiled import compiled
-from tenor.models.wide.ngrams import extended_hash
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
+from tenor.models.wide.hashing import extended_hash
 from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.runtime.model import SentimentModel
@@ -68,14 +69,21 @@ class RunScorer:
             up, down = weights[:, list(self.sides.positive)], weights[:, list(self.sides.negative)]
             towards_positive = (up.mean(axis=1) - down.mean(axis=1)) * scale
         importance = np.ascontiguousarray(wide.table[:, 0])
-        return Contributions(importance, np.ascontiguousarray(towards_positive, np.float32), wide.longest)
+        towards = np.ascontiguousarray(towards_positive, np.float32)
+        return Contributions(importance, towards, wide.longest, wide.characters)
 
 
 class Contributions:
     """What each n-gram of a row adds to the logit of positive against negative."""
 
-    def __init__(self, importance: NDArray[np.float32], weights: NDArray[np.float32], longest: int) -> None:
-        self.longest = longest
+    def __init__(
+        self,
+        importance: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        longest: int,
+        characters: Characters = NO_CHARACTERS,
+    ) -> None:
+        self.longest, self._characters = longest, characters
         self._importance, self._weights = importance, weights
         self._shift = np.uint64(64 - (len(importance).bit_length() - 1))
         self._seen = np.zeros(len(importance), np.int32)
@@ -84,15 +92,16 @@ class Contributions:
     def __call__(self, tokens: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         """(tokens, longest): at [i, n - 1] the contribution of the n-gram that starts at token i and has n tokens.
 
-        An n-gram counts once per row. If it occurs again in its row, each occurrence shows the same contribution.
+        An n-gram counts once per row. If it occurs again in its row, each occurrence shows the same contribution. That
+        of a single word includes its character n-grams; those that several words of a row share count for each of them.
         """
         result = np.zeros((len(tokens), self.longest), np.float32)
         if self._row + len(lengths) >= np.iinfo(np.int32).max:
             self._seen[:], self._row = 0, 0
         ends = np.cumsum(lengths, dtype=np.int64)
         _contribute(
-            np.ascontiguousarray(tokens, np.int32), ends, self._shift, self._importance, self._weights, self._seen,
-            self._row, result,
+            np.ascontiguousarray(tokens, np.int32), ends, self._shift, self._characters.starts,
+            self._characters.hashes, self._importance, self._weights, self._seen, self._row, result,
         )  # fmt: skip
         self._row += len(lengths)
         return result
@@ -100,7 +109,16 @@ class Contributions:
 
 @compiled
 def _contribute(
-    tokens: Any, ends: Any, shift: Any, importance: Any, weights: Any, seen: Any, before: int, result: Any
+    tokens: Any,
+    ends: Any,
+    shift: Any,
+    char_starts: Any,
+    char_hashes: Any,
+    importance: Any,
+    weights: Any,
+    seen: Any,
+    before: int,
+    result: Any,
 ) -> None:
     longest, start = result.shape[1], 0
     for row in range(len(ends)):
@@ -116,6 +134,15 @@ def _contribute(
                 if weight != 0.0 and seen[bucket] != before + row + 1:
                     seen[bucket] = before + row + 1
                     square += weight * weight
+            token = tokens[first]
+            if 0 <= token < len(char_starts) - 1:
+                for at in range(char_starts[token], char_starts[token + 1]):
+                    bucket = char_hashes[at] >> shift
+                    weight = importance[bucket]
+                    result[first, 0] += weight * weights[bucket]
+                    if weight != 0.0 and seen[bucket] != before + row + 1:
+                        seen[bucket] = before + row + 1
+                        square += weight * weight
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         for first in range(start, end):
             for n in range(longest):

@@ -8,4 +8,5 @@ MAX_WORDS = 1 << 28  # rows of the embedding
 MAX_CLASSES = 256  # labels are bytes
 MIN_BITS, MAX_BITS = 8, 26  # a table of n-grams has 2^bits rows
 MAX_NGRAM = 8  # tokens of the longest n-gram
+MAX_CHARACTERS = 8  # of the longest n-gram within a word
 MAX_WINDOW = 64  # inputs that an output of a convolution reads

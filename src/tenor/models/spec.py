@@ -15,6 +15,7 @@ class WideSpec:
 
     bits: int  # there are 2^bits buckets
     longest: int = 3  # tokens of the longest n-gram
+    characters: int = 0  # of the longest n-gram within a word; 0: none
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ _MODEL = (
     "task",
     "model",
     "ngrams",
+    "characters",
     "ngram_bits",
     "deep_length",
     "cell",

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from tenor.errors import MissingExtra, StoreError, UsageError
 from tenor.evaluation.decision import decide
-from tenor.models.spec import ModelSpec
 from tenor.models.wide.ngrams import count_rows_with
 from tenor.prediction.compact import choose_ngrams, make_compact, recalibrated
 from tenor.prediction.onnx_graph import make_onnx
@@ -78,7 +77,9 @@ class CheckedRows:
 
     def compare(self, contents: RunContents, found: NDArray[np.float32], threshold: float) -> dict[str, Any]:
         """The figures of a result, from the probabilities of the exported model."""
-        expected = CombinedParts(contents.spec, contents.weights).probabilities(self.tokens, self.lengths)
+        expected = CombinedParts(contents.spec, contents.weights, contents.characters).probabilities(
+            self.tokens, self.lengths
+        )
         own_threshold = float(contents.weights["combination.threshold"][0])
         own = float((decide(expected, own_threshold) == self.labels).mean())
         other = float((decide(found, threshold) == self.labels).mean())
@@ -164,24 +165,26 @@ def _compact(
         raise UsageError(f"--ngrams cannot be {most}", remedy="give a whole number of at least 1, or 0 for all")
     buckets = None
     if contents.spec.wide is not None:
-        buckets = choose_ngrams(contents.weights, None if data is None else _rows_with(contents.spec, data), most)
+        buckets = choose_ngrams(contents.weights, None if data is None else _rows_with(contents, data), most)
     figures: dict[str, Any] = {"ngrams": None if buckets is None else len(buckets)}
     made = make_compact(contents, buckets)
     rows = None if data is None else CheckedRows.of(data, "valid", MOST_VALID_ROWS)
     if rows is None or not len(rows.labels):
         return made, figures
     found = read_compact(made, target)
-    logits = CombinedParts(found.spec, found.weights).logits(rows.tokens, rows.lengths)
+    logits = CombinedParts(found.spec, found.weights, found.characters).logits(rows.tokens, rows.lengths)
     changed = recalibrated(contents.weights, logits, rows.labels)
     made = make_compact(replace(contents, weights=changed), buckets)
     found = read_compact(made, target)
-    chances = CombinedParts(found.spec, found.weights).probabilities(rows.tokens, rows.lengths)
+    chances = CombinedParts(found.spec, found.weights, found.characters).probabilities(rows.tokens, rows.lengths)
     return made, figures | rows.compare(contents, chances, float(found.weights["combination.threshold"][0]))
 
 
-def _rows_with(spec: ModelSpec, data: Path) -> NDArray[np.int32]:
+def _rows_with(contents: RunContents, data: Path) -> NDArray[np.int32]:
     """(buckets,): the number of training rows that have each n-gram."""
+    spec = contents.spec
     assert spec.wide is not None
+    bits, longest = spec.wide.bits, spec.wide.longest
 
     def blocks() -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
         for start in range(0, len(split), BLOCK_ROWS):
@@ -189,7 +192,7 @@ def _rows_with(spec: ModelSpec, data: Path) -> NDArray[np.int32]:
             yield *split.gather(rows), np.array(split.labels[rows])
 
     with open_split(data, "train") as split:
-        counts: NDArray[np.int32] = count_rows_with(blocks(), spec.wide.bits, spec.wide.longest, spec.num_classes)
+        counts: NDArray[np.int32] = count_rows_with(blocks(), bits, longest, spec.num_classes, contents.characters)
     total: NDArray[np.int32] = counts.sum(axis=0, dtype=np.int32)
     return total
 

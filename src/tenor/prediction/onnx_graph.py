@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from tenor.errors import MissingExtra, UsageError
 from tenor.models.spec import DeepSpec, WideSpec
-from tenor.models.wide.ngrams import GOLDEN, MIX_STEPS
+from tenor.models.wide.characters import Characters
+from tenor.models.wide.hashing import GOLDEN, MIX_STEPS
 from tenor.runtime.read_run import RunContents
 
 OPSET = 18
@@ -42,7 +43,7 @@ def make_onnx(contents: RunContents, *, int8: bool = False) -> bytes:
     graph = Graph(int8)
     weights, parts = contents.weights, []
     if spec.wide is not None:
-        parts.append(_wide(graph, spec.wide, weights))
+        parts.append(_wide(graph, spec.wide, weights, contents.characters))
     if spec.deep is not None:
         parts.append(_deep(graph, spec.deep, weights))
     total = graph.constant(weights["combination.shifts"].astype(np.float32))
@@ -107,9 +108,11 @@ class Graph:
         return self.add("Mul", found, self.constant(scale))
 
 
-def _wide(graph: Graph, spec: WideSpec, weights: Any) -> str:
+def _wide(graph: Graph, spec: WideSpec, weights: Any, characters: Characters) -> str:
     """(rows, outputs)"""
     buckets = [_buckets(graph, spec, size) for size in range(1, spec.longest + 1)]
+    if len(characters.hashes):
+        buckets.append(_character_buckets(graph, spec, characters))
     every = graph.add("Concat", *buckets, axis=1) if len(buckets) > 1 else buckets[0]
     count = graph.add("Gather", graph.add("Shape", every), graph.integers(1), axis=0)
     # Each n-gram of a row counts once: of equal neighbours in sorted order, the first is kept.
@@ -143,6 +146,17 @@ def _buckets(graph: Graph, spec: WideSpec, size: int) -> str:
     last = graph.add("Add", _steps(graph, "tokens"), graph.constant(np.int64(size)))
     fits = graph.add("LessOrEqual", last, graph.add("Unsqueeze", "lengths", graph.integers(1)))
     return graph.add("Where", fits, bucket, graph.constant(np.int64(-1)))
+
+
+def _character_buckets(graph: Graph, spec: WideSpec, characters: Characters) -> str:
+    """(rows, time × most of a word): the buckets of each token's character n-grams; -1 where it has fewer."""
+    counts = np.diff(characters.starts)
+    table = np.full((len(counts), characters.most), -1, np.int32)  # a row per id; padding has none
+    places = np.arange(characters.most) < counts[:, None]
+    table[places] = (characters.hashes >> np.uint64(64 - spec.bits)).astype(np.int32)
+    known = graph.add("Min", "tokens", graph.constant(np.int64(len(counts) - 1)))
+    found = graph.add("Gather", graph.constant(table), known, axis=0)
+    return graph.add("Reshape", graph.add("Cast", found, to=7), graph.integers(0, -1))
 
 
 def _steps(graph: Graph, matrix: str) -> str:

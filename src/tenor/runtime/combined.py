@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tenor.errors import RunError
 from tenor.models.spec import ModelSpec
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.runtime.convolution import find_largest
 from tenor.runtime.deep import DeepLogits
@@ -23,11 +24,13 @@ Ids = NDArray[np.int32]
 class CombinedParts:
     """The weights of a trained model. Threads may share it."""
 
-    def __init__(self, spec: ModelSpec, weights: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, spec: ModelSpec, weights: Mapping[str, NDArray[Any]], characters: Characters = NO_CHARACTERS
+    ) -> None:
         self.spec = spec
         self.scales = weights["combination.scales"].astype(np.float64)  # of the wide part, then of the deep part
         self.shifts = weights["combination.shifts"].astype(np.float64)
-        self.wide = WideTable(spec.wide, weights) if spec.wide else None
+        self.wide = WideTable(spec.wide, weights, characters) if spec.wide else None
         self.deep = DeepLogits(spec.deep, weights) if spec.deep else None
         self._idle: queue.SimpleQueue[WideSums] = queue.SimpleQueue()
 

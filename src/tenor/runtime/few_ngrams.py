@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.models.wide.ngrams import GOLDEN, MIX_STEPS
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
+from tenor.models.wide.hashing import GOLDEN, mixed_all
+
+WITHIN = 1 << 20  # in place of the size of a character n-gram
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,14 @@ class FoundNgrams:
 class FewNgrams:
     """Finds the n-grams of rows. Threads may share it."""
 
-    def __init__(self, importance: NDArray[Any], weight: NDArray[Any], shift: np.uint64, longest: int) -> None:
+    def __init__(
+        self,
+        importance: NDArray[Any],
+        weight: NDArray[Any],
+        shift: np.uint64,
+        longest: int,
+        characters: Characters = NO_CHARACTERS,
+    ) -> None:
         """Use these numbers of a wide part.
 
         Args:
@@ -33,12 +43,15 @@ class FewNgrams:
             weight: (buckets, outputs)
             shift: What leaves the bucket of a hash.
             longest: Tokens of the longest n-gram.
+            characters: The character n-grams of each token.
         """
         self._importance, self._weight, self._shift, self._longest = importance, weight, shift, longest
+        self._characters = characters
 
     def __call__(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> FoundNgrams:
         """The n-grams of the rows tokens[ends[r - 1] : ends[r]], with their values for importances of length 1."""
         found, length = self._find(tokens, ends)
+        found = self._by_word(found)
         found.values[:] /= np.repeat(length, np.diff(found.starts))[:, None]
         return found
 
@@ -57,7 +70,14 @@ class FewNgrams:
         rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         firsts, sizes = np.divmod(np.arange(total * self._longest), self._longest)
         fits = firsts + sizes < ends[rows[firsts]]
-        buckets = (self._hashes(tokens[:total]) >> self._shift).reshape(-1)
+        hashes = self._hashes(tokens[:total]).reshape(-1)
+        if len(self._characters.hashes):
+            places, theirs = self._characters.of(tokens[:total])
+            order = np.argsort(np.concatenate([firsts, places]), kind="stable")  # after the n-grams of the same token
+            firsts, hashes = np.concatenate([firsts, places])[order], np.concatenate([hashes, theirs])[order]
+            sizes = np.concatenate([sizes, np.full(len(places), WITHIN)])[order]
+            fits = np.concatenate([fits, np.ones(len(places), bool)])[order]
+        buckets = hashes >> self._shift
         importance = self._importance[buckets.astype(np.int64)].astype(np.float64)
         chosen = np.flatnonzero(fits & (importance != 0.0))
         key = (rows[firsts[chosen]].astype(np.uint64) << np.uint64(32)) | buckets[chosen]
@@ -71,23 +91,32 @@ class FewNgrams:
         length[length == 0.0] = 1.0
         return FoundNgrams(starts, firsts[kept], sizes[kept] + 1, values), length
 
+    def _by_word(self, found: FoundNgrams) -> FoundNgrams:
+        """The same n-grams, where the character n-grams of a word are part of its entry."""
+        within = found.sizes == WITHIN + 1
+        if not within.any():
+            return found
+        words = np.full(int(found.firsts.max()) + 1, len(within))  # of each token: its entry
+        np.minimum.at(words, found.firsts[within], np.flatnonzero(within))
+        alone = np.flatnonzero(found.sizes == 1)
+        words[found.firsts[alone]] = alone
+        kept = ~within
+        kept[words[found.firsts[within]]] = True
+        values = np.where(within[:, None], 0.0, found.values)
+        np.add.at(values, words[found.firsts[within]], found.values[within])
+        starts = np.concatenate([[0], np.cumsum(kept)])[found.starts]
+        sizes = np.where(within, 1, found.sizes)[kept]
+        return FoundNgrams(starts, found.firsts[kept], sizes, values[kept])
+
     def _hashes(self, tokens: NDArray[np.int32]) -> NDArray[np.uint64]:
         """(tokens, longest): the hash of the n-gram of each size that begins at each token, if it fits its row."""
         words = np.concatenate([tokens, np.zeros(self._longest, np.int32)]).astype(np.uint64) + np.uint64(1)
         states = np.empty((len(tokens), self._longest), np.uint64)
         state = np.zeros(len(tokens), np.uint64)
         for size in range(self._longest):
-            state = _mixed(state * np.uint64(GOLDEN) + words[size : size + len(tokens)])
+            state = mixed_all(state * np.uint64(GOLDEN) + words[size : size + len(tokens)])
             states[:, size] = state
         return states
-
-
-def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    for bits, factor in MIX_STEPS:
-        state = state ^ (state >> np.uint64(bits))
-        if factor:
-            state = state * np.uint64(factor)
-    return state
 
 
 def _last_sum(values: NDArray[np.float64]) -> NDArray[np.float64]:

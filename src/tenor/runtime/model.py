@@ -129,7 +129,7 @@ class SentimentModel:
         self.encoder, self.config = contents.encoder, contents.config
         self.classes: tuple[str, ...] = tuple(contents.config["classes"])
         self.threads = usable_cores()
-        self.parts = CombinedParts(contents.spec, contents.weights)
+        self.parts = CombinedParts(contents.spec, contents.weights, contents.characters)
         self.threshold = float(contents.weights["combination.threshold"][0])
         self._idle: queue.SimpleQueue[Encoder] = queue.SimpleQueue()
 

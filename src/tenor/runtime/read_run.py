@@ -15,6 +15,7 @@ from tenor.models.arrays import Array, read_arrays
 from tenor.models.deep.cells import CELLS
 from tenor.models.limits import (
     MAX_BITS,
+    MAX_CHARACTERS,
     MAX_CLASSES,
     MAX_LAYERS,
     MAX_NGRAM,
@@ -24,15 +25,16 @@ from tenor.models.limits import (
     MIN_BITS,
 )
 from tenor.models.spec import POOLING_WIDTHS, DeepSpec, ModelSpec, WideSpec, weight_shapes
+from tenor.models.wide.characters import Characters, hash_characters
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import Vocabulary
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.preparation.tokeniser.words import are_words
 from tenor.training.runs.config import NAME, read_config, read_settings, refuse_unknown
 from tenor.training.traits import TASKS
 
 _INT64 = (1 << 63) - 1
-_WIDE_RANGES = {"bits": (MIN_BITS, MAX_BITS), "longest": (1, MAX_NGRAM)}
+_WIDE_RANGES = {"bits": (MIN_BITS, MAX_BITS), "longest": (1, MAX_NGRAM), "characters": (0, MAX_CHARACTERS)}
 _DEEP_RANGES = {
     "vocab_size": (2, MAX_WORDS),
     "embedding_dim": (1, MAX_WIDTH),
@@ -55,6 +57,13 @@ class RunContents:
     encoder: Encoder
     weights: dict[str, Array]  # by their names in the model's state_dict
     config: dict[str, Any]  # the content of config.json
+
+    @property
+    def characters(self) -> Characters:
+        """The character n-grams of the vocabulary's words, as far as the model reads them."""
+        return hash_characters(
+            self.encoder.vocabulary.words, FIRST_WORD, self.spec.wide.characters if self.spec.wide else 0
+        )
 
 
 def read_run(folder: Path) -> RunContents:

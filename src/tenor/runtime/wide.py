@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from tenor.compiled import compiled, inlined, is_small
 from tenor.corpus.scanning.wide import prefetch
 from tenor.models.spec import WideSpec
-from tenor.models.wide.ngrams import extended_hash
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
+from tenor.models.wide.hashing import extended_hash
+from tenor.models.wide.ngrams import room_of_row
 from tenor.runtime.few_ngrams import FewNgrams, FoundNgrams
 
 _MOST_STAMPS = 1 << 30
@@ -27,9 +29,13 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 class WideTable:
     """The numbers of a trained wide part. Threads may share it."""
 
-    def __init__(self, spec: WideSpec, weights: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self, spec: WideSpec, weights: Mapping[str, NDArray[Any]], characters: Characters = NO_CHARACTERS
+    ) -> None:
+        if spec.characters and characters is NO_CHARACTERS:
+            raise ValueError("the character n-grams of the vocabulary are missing")
         self.importance, self.weight = weights["wide.importance"], weights["wide.ngrams.weight"]
-        self.longest = spec.longest
+        self.longest, self.characters = spec.longest, characters
         self.shift = np.uint64(64 - spec.bits)
         self.bias = weights["wide.bias"].astype(np.float64)
         self._table: NDArray[np.float32] | None = None
@@ -50,7 +56,7 @@ class WideTable:
 
     def few(self) -> FewNgrams:
         """What computes without compiled code."""
-        return FewNgrams(self.importance, self.weight, self.shift, self.longest)
+        return FewNgrams(self.importance, self.weight, self.shift, self.longest, self.characters)
 
 
 class WideSums:
@@ -67,13 +73,17 @@ class WideSums:
             return self._table.few().sums(tokens, ends) + self._table.bias
         self._make_room(tokens, ends)
         sums = np.zeros((len(ends), self._table.num_outputs))
-        add_up(tokens, ends, self._table.longest, self._table.shift, self._table.table, self._buckets, self._keys,
-                self._stamp, sums)  # fmt: skip
+        chars = self._table.characters
+        add_up(tokens, ends, self._table.longest, self._table.shift, chars.starts, chars.hashes, self._table.table,
+               self._buckets, self._keys, self._stamp, sums)  # fmt: skip
         self._stamp += len(ends)
         return sums + self._table.bias
 
     def contributions(self, tokens: NDArray[np.int32], ends: NDArray[np.int64]) -> FoundNgrams:
-        """What each n-gram adds to the logits; with the bias, the values of a row add up to its logits."""
+        """What each n-gram adds to the logits; with the bias, the values of a row add up to its logits.
+
+        Character n-grams count as part of the first word that has them.
+        """
         if is_small(len(tokens)):
             return self._table.few()(tokens, ends)
         self._make_room(tokens, ends)
@@ -84,8 +94,9 @@ class WideSums:
             np.empty(room, np.int64),
             np.empty((room, self._table.num_outputs)),
         )
-        _list(tokens, ends, self._table.longest, self._table.shift, self._table.table, self._keys, self._stamp,
-              found.starts, found.firsts, found.sizes, found.values)  # fmt: skip
+        chars = self._table.characters
+        _list(tokens, ends, self._table.longest, self._table.shift, chars.starts, chars.hashes, self._table.table,
+              self._keys, self._stamp, found.starts, found.firsts, found.sizes, found.values)  # fmt: skip
         self._stamp += len(ends)
         count = int(found.starts[-1])
         return FoundNgrams(found.starts, found.firsts[:count], found.sizes[:count], found.values[:count])
@@ -94,7 +105,7 @@ class WideSums:
         if len(ends) and int(ends[-1]) > len(tokens):
             raise IndexError("a row is outside its array")
         longest_row = int(np.diff(ends, prepend=0).max(initial=0))
-        need = _slots(self._table.longest * longest_row)
+        need = _slots((self._table.longest + self._table.characters.most) * longest_row)
         if need > len(self._keys):
             self._keys, self._stamp = np.zeros(need, np.uint64), 1
             self._buckets = np.empty(need, np.uint64)
@@ -131,7 +142,17 @@ def _mask(ngrams: int) -> Any:
 
 @compiled
 def add_up(
-    tokens: Any, ends: Any, longest: int, shift: Any, table: Any, buckets: Any, keys: Any, first_stamp: int, sums: Any
+    tokens: Any,
+    ends: Any,
+    longest: int,
+    shift: Any,
+    char_starts: Any,
+    char_hashes: Any,
+    table: Any,
+    buckets: Any,
+    keys: Any,
+    first_stamp: int,
+    sums: Any,
 ) -> None:
     """Add the weights of each row's n-grams, times their importance, to `sums`, for importances of length 1."""
     start, outputs = np.int64(0), sums.shape[1]
@@ -149,6 +170,13 @@ def add_up(
                 prefetch(flat, np.int64(bucket) * width)
                 buckets[count] = bucket
                 count += 1
+            token = tokens[first]
+            if 0 <= token < len(char_starts) - 1:
+                for at in range(char_starts[token], char_starts[token + 1]):
+                    bucket = char_hashes[at] >> shift
+                    prefetch(flat, np.int64(bucket) * width)
+                    buckets[count] = bucket
+                    count += 1
         mask, square = _mask(count), 0.0
         for i in range(count):
             bucket = buckets[i]
@@ -170,6 +198,8 @@ def _list(
     ends: Any,
     longest: int,
     shift: Any,
+    char_starts: Any,
+    char_hashes: Any,
     table: Any,
     keys: Any,
     first_stamp: int,
@@ -178,13 +208,14 @@ def _list(
     sizes: Any,
     values: Any,
 ) -> None:
-    """Like `add_up`, with one value per n-gram."""
+    """Like `add_up`, with one value per n-gram; that of a word includes its new character n-grams."""
     start, count = np.int64(0), 0
     for row in range(ends.shape[0]):
         end, stamp, square, begin = ends[row], np.uint64(first_stamp + row), 0.0, count
-        mask = _mask((end - start) * longest)
+        mask = _mask(room_of_row(tokens, start, end, longest, char_starts))
         for first in range(start, end):
-            state = np.uint64(0)
+            state, token = np.uint64(0), tokens[first]
+            word = -1  # the entry of the word itself
             for at in range(first, min(first + longest, end)):
                 state = extended_hash(state, tokens[at])
                 bucket = state >> shift
@@ -195,7 +226,23 @@ def _list(
                 firsts[count], sizes[count] = first, at + 1 - first
                 for j in range(values.shape[1]):
                     values[count, j] = importance * table[bucket, j + 1]
+                if at == first:
+                    word = count
                 count += 1
+            if 0 <= token < len(char_starts) - 1:
+                for at in range(char_starts[token], char_starts[token + 1]):
+                    bucket = char_hashes[at] >> shift
+                    importance = np.float64(table[bucket, 0])
+                    if importance == 0.0 or not _is_new(bucket, stamp, keys, mask):
+                        continue
+                    square += importance * importance
+                    if word < 0:
+                        word = count
+                        firsts[count], sizes[count] = first, 1
+                        values[count] = 0.0
+                        count += 1
+                    for j in range(values.shape[1]):
+                        values[word, j] += importance * table[bucket, j + 1]
         if square > 0.0:
             values[begin:count] /= np.sqrt(square)
         starts[row + 1] = count

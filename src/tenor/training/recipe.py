@@ -25,8 +25,9 @@ class DataFacts:
         return cls(sum(part.rows for part in splits), sum(part.tokens for part in splits), units == "characters")
 
 
-WIDE = {"ngrams": 3, "wide_lr": 1.0}
+WIDE = {"ngrams": 3, "characters": 0, "wide_lr": 1.0}
 CHARACTER_NGRAM = 5  # characters of the longest n-gram: about as long as a word and its ending
+WORD_CHARACTERS = 5  # of the longest n-gram within a word
 CONV = {
     **{"cell": "conv", "hidden": 256, "window": 7, "layers": 1, "bidirectional": False, "pooling": "max"},
     **{"dropout": 0.5, "input_dropout": 0.0, "word_dropout": 0.0, "label_smoothing": 0.1},
@@ -71,6 +72,8 @@ def _for_reviews(settings: TrainSettings, facts: DataFacts, cores: int) -> dict[
     values |= {"epochs": choose_epochs(facts.rows, preset), "vector_epochs": choose_vector_epochs(facts.tokens)}
     if facts.has_characters:
         values["ngrams"] = CHARACTER_NGRAM
+    elif preset != "fast":  # they triple the time to train and to predict with the wide part
+        values["characters"] = WORD_CHARACTERS
     if model == "wide":
         values["embeddings"] = NO_VECTORS
     return values

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from tenor.errors import UsageError
 from tenor.evaluation.goal import Goal
 from tenor.models.deep.cells import CELLS
-from tenor.models.limits import MAX_BITS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MAX_WINDOW, MIN_BITS
+from tenor.models.limits import MAX_BITS, MAX_CHARACTERS, MAX_LAYERS, MAX_NGRAM, MAX_WIDTH, MAX_WINDOW, MIN_BITS
 from tenor.settings import AUTO_WORKERS, CHOSEN, Settings, parse_workers, setting, wrong_value
 from tenor.training.balancing.mode import parse_mode
 from tenor.training.balancing.slowdown import parse_slowdown
@@ -41,6 +41,7 @@ _ABOVE_ZERO = {
     "model_parallel",
 }
 _NOT_NEGATIVE = {
+    "characters",
     "ngram_bits",
     "accumulate",
     "weight_decay",
@@ -59,6 +60,7 @@ _NOT_NEGATIVE = {
 }
 _AT_MOST = {
     "ngrams": MAX_NGRAM,
+    "characters": MAX_CHARACTERS,
     "ngram_bits": MAX_BITS,
     "hidden": MAX_WIDTH,
     "embedding_dim": MAX_WIDTH,
@@ -96,6 +98,12 @@ class TrainSettings(Settings):
         group=MODEL,
     )
     ngrams: int = setting(CHOSEN, "Wide part: tokens of the longest n-gram.", group=MODEL)
+    characters: int = setting(
+        CHOSEN,
+        "Wide part: characters of the longest n-gram within a word, which helps with few reviews and with rare forms "
+        "of words; 0 for none.",
+        group=MODEL,
+    )
     ngram_bits: int = setting(
         0,
         "Wide part: the table has 2^N rows, which n-grams share by their hash; 0 chooses N by the size of the data.",

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenor.models.wide.characters import hash_characters
 from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 
 MASK = (1 << 64) - 1
 ROWS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=7)
 
 
-def bucket(tokens: tuple[int, ...], bits: int) -> int:
+def bucket(tokens: tuple[int, ...], bits: int, state: int = 0) -> int:
     """splitmix64 over the tokens, in Python's own integers."""
-    state = 0
     for token in tokens:
         state = (state * 0x9E3779B97F4A7C15 + token + 1) & MASK
         state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
@@ -114,3 +114,51 @@ def test_an_ngram_weighs_by_its_frequency_and_by_how_well_it_tells_the_classes_a
             ratios.append(abs(np.log((own[bucket] / own.sum()) / (rest[bucket] / rest.sum()))))
         expected = np.log(100 / counts[:, bucket].sum()) * np.sqrt(max(ratios))
         assert weights[bucket] == pytest.approx(expected, rel=1e-6)
+
+
+WORDS = ["", "a", "good", "goodgood", "bad", "unwatchable", "\u00e9t\u00e9", "\U0001d11e!"]
+SEED = 0xC4CEB9FE1A85EC53
+
+
+def characters_of(word: str, longest: int, bits: int) -> set[int]:
+    marked = f"<{word}>"
+    sizes = range(min(3, longest), longest + 1)
+    parts = {marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)}
+    return {bucket(tuple(map(ord, part)), bits, SEED) for part in parts}
+
+
+@pytest.mark.parametrize("longest", [0, 2, 3, 5])
+def test_character_ngrams_of_words(longest: int) -> None:
+    """With marks at both ends, by their code points; ids below the first word have none."""
+    found = hash_characters(WORDS, 2, longest)
+    for place, word in enumerate(WORDS if longest else []):
+        own = (found.hashes[found.starts[place + 2] : found.starts[place + 3]] >> np.uint64(44)).tolist()
+        assert set(own) == characters_of(word, longest, 20)
+        assert len(own) == sum(max(0, len(word) + 3 - size) for size in range(min(3, longest), longest + 1))
+    assert found.starts[:3].tolist() == [0, 0, 0] if longest else not len(found.hashes)
+
+
+@given(rows=st.lists(st.lists(st.integers(0, len(WORDS) + 3), min_size=1, max_size=9), min_size=1, max_size=7))
+def test_rows_have_the_character_ngrams_of_their_words(rows: list[list[int]]) -> None:
+    """Also where a token has none: padding, the unknown word, and ids beyond the vocabulary."""
+    chars, bits = hash_characters(WORDS, 2, 4), 20
+    assert chars.count(pack(rows)[0]) == len(chars.of(pack(rows)[0])[1])
+    every = [ngrams(row, 2, bits) for row in rows]
+    for row, own in zip(rows, every, strict=True):
+        own.update(*(characters_of(WORDS[token - 2], 4, bits) for token in row if 2 <= token < len(WORDS) + 2))
+    found = NgramIndex(np.ones(1 << bits, np.float32), 2, chars)(*pack(rows))
+    for at, expected in enumerate(every):
+        assert set(found.buckets[found.ids[found.starts[at] : found.starts[at + 1]]].tolist()) == expected
+    counts = count_rows_with([(*pack(rows), np.zeros(len(rows), np.uint8))], bits, 2, 2, chars)
+    assert {place: int(counts[0, place]) for place in np.flatnonzero(counts[0])} == Counter(
+        one for own in every for one in own
+    )
+
+
+def test_character_ngrams_weigh_less() -> None:
+    chars = hash_characters(["good"], 2, 3)
+    counts = np.random.default_rng(0).integers(0, 9, (2, 1 << 10)).astype(np.int32)
+    own = {bucket(tuple(map(ord, part)), 10, SEED) for part in ("<go", "goo", "ood", "od>")}
+    expected = bucket_weights(counts, 100)
+    expected[list(own)] *= 0.4
+    np.testing.assert_allclose(bucket_weights(counts, 100, chars), expected)

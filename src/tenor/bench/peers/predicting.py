@@ -37,6 +37,8 @@ class PlainTorch:
         contents = read_run(run)
         network = ReviewNetwork(contents.spec)
         network.load_state_dict(read_weights(run / "model.safetensors", weight_shapes(contents.spec)))
+        if network.wide is not None:
+            network.wide.characters = contents.characters
         return cls(contents.encoder, network)
 
     @classmethod

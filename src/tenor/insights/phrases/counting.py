@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tenor.compiled import compiled, inlined
 from tenor.insights.phrases.words import BREAK, CONTENT, END, START
-from tenor.models.wide.ngrams import extended_hash
+from tenor.models.wide.hashing import extended_hash
 
 LONGEST = 4  # words of a phrase
 BITS = 22

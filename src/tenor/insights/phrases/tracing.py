@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tenor.compiled import compiled
 from tenor.insights.phrases.counting import LONGEST, SLOTS, PhraseRows, find_slot, phrase_hashes, span_value
-from tenor.models.wide.ngrams import extended_hash
+from tenor.models.wide.hashing import extended_hash
 
 EXAMPLES = 8  # rows kept per group; the report shows those with different texts
 

@@ -16,14 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.compiled import compiled, inlined
+from tenor.models.wide.characters import IMPORTANCE, NO_CHARACTERS, Characters
+from tenor.models.wide.hashing import extended_hash
 
 _LARGEST_STAMP = 1 << 30
-
-GOLDEN = 0x9E3779B97F4A7C15
-_GOLDEN = np.uint64(GOLDEN)
-_U1, _U27, _U30, _U31 = np.uint64(1), np.uint64(27), np.uint64(30), np.uint64(31)
-MIX_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 0))  # bits to shift, factor; 0: none
-_K1, _K2 = np.uint64(MIX_STEPS[0][1]), np.uint64(MIX_STEPS[1][1])
 
 
 @dataclass(frozen=True)
@@ -39,14 +35,15 @@ class RowNgrams:
 class NgramIndex:
     """Finds the n-grams of rows that have a weight. Threads may share it."""
 
-    def __init__(self, weights: NDArray[np.float32], longest: int) -> None:
+    def __init__(self, weights: NDArray[np.float32], longest: int, characters: Characters = NO_CHARACTERS) -> None:
         """Use these weights.
 
         Args:
             weights: The weight of each bucket; 0 for n-grams to ignore. Their number is a power of two.
             longest: Tokens of the longest n-gram; all shorter ones count too.
+            characters: The character n-grams of each token, which are features as well.
         """
-        self.longest = longest
+        self.longest, self.characters = longest, characters
         self._weights = weights
         self._shift = np.uint64(64 - (len(weights).bit_length() - 1))
         self._seen = np.zeros((len(weights), 2), np.int32)  # of each bucket: the last row that had it, its position
@@ -64,14 +61,15 @@ class NgramIndex:
         first, last = (own.start, own.stop) if own else (0, len(lengths))
         ends = np.cumsum(lengths, dtype=np.int64)
         starts = np.zeros(last - first + 1, np.int64)
-        room = self.longest * len(tokens)
+        tokens, chars = np.ascontiguousarray(tokens, np.int32), self.characters
+        room = self.longest * len(tokens) + chars.count(tokens)
         buckets, ids = np.empty(room, np.int64), np.empty(room, np.int64)
         weights = np.empty(room, np.float32)
         with self._lock:
             if self._stamp + len(ends) > _LARGEST_STAMP:
                 self._seen[:], self._stamp = 0, 1
             found = _find(
-                np.ascontiguousarray(tokens, np.int32), ends, self.longest, self._shift, self._weights, self._seen,
+                tokens, ends, self.longest, self._shift, chars.starts, chars.hashes, self._weights, self._seen,
                 self._stamp, first, last, buckets, ids, starts, weights,
             )  # fmt: skip
             self._stamp += len(ends)
@@ -83,7 +81,11 @@ class NgramIndex:
 
 
 def count_rows_with(
-    rows: Iterable[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]], bits: int, longest: int, num_classes: int
+    rows: Iterable[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]],
+    bits: int,
+    longest: int,
+    num_classes: int,
+    characters: Characters = NO_CHARACTERS,
 ) -> NDArray[np.int32]:
     """The number of rows of each class that have each bucket, (classes, buckets).
 
@@ -92,6 +94,7 @@ def count_rows_with(
         bits: There are 2^bits buckets.
         longest: Tokens of the longest n-gram.
         num_classes: Labels are below this number.
+        characters: The character n-grams of each token, which are counted as well.
     """
     counts, last = np.zeros((num_classes, 1 << bits), np.int32), np.zeros(1 << bits, np.int32)
     shift, before = np.uint64(64 - bits), 1
@@ -99,12 +102,15 @@ def count_rows_with(
         ends = np.cumsum(lengths, dtype=np.int64)
         if len(labels) != len(ends) or int(labels.max(initial=0)) >= num_classes:
             raise ValueError("every row needs a label below the number of classes")
-        _count(np.ascontiguousarray(tokens, np.int32), ends, labels, longest, shift, before, counts, last)
+        ids = np.ascontiguousarray(tokens, np.int32)
+        _count(ids, ends, labels, longest, shift, characters.starts, characters.hashes, before, counts, last)
         before += len(ends)
     return counts
 
 
-def bucket_weights(counts: NDArray[np.int32], num_rows: int) -> NDArray[np.float32]:
+def bucket_weights(
+    counts: NDArray[np.int32], num_rows: int, characters: Characters = NO_CHARACTERS
+) -> NDArray[np.float32]:
     """The weight idf × √|r| of each bucket; 0 for buckets that fewer than two rows have.
 
     idf is log(rows / rows with it). r is the naive-Bayes log-count ratio of a class and all others, with one row more
@@ -113,6 +119,7 @@ def bucket_weights(counts: NDArray[np.int32], num_rows: int) -> NDArray[np.float
     Args:
         counts: (classes, buckets), see `count_rows_with`.
         num_rows: The number of rows that were counted.
+        characters: The character n-grams of each token: their buckets weigh less, because a word has many of them.
     """
     total = counts.sum(axis=0)
     known = np.flatnonzero(total >= 2)
@@ -122,37 +129,65 @@ def bucket_weights(counts: NDArray[np.int32], num_rows: int) -> NDArray[np.float
     ratio = np.abs(np.log(found / sums) - np.log(others / other_sums)).max(axis=0)
     weights = np.zeros(len(total), np.float32)
     weights[known] = np.log(num_rows / total[known]) * np.sqrt(ratio)
+    if len(characters.hashes):
+        weights[np.unique(characters.hashes >> np.uint64(64 - (len(weights).bit_length() - 1)))] *= IMPORTANCE
     return weights
 
 
 @inlined
-def _mixed(state: Any) -> Any:
-    """The finaliser of splitmix64: every input bit affects every output bit."""
-    state = (state ^ (state >> _U30)) * _K1
-    state = (state ^ (state >> _U27)) * _K2
-    return state ^ (state >> _U31)
+def row_buckets(
+    tokens: Any, start: Any, end: Any, longest: int, shift: Any, char_starts: Any, char_hashes: Any, out: Any
+) -> int:
+    """Fill `out` with the buckets of a row's n-grams, repeated ones included; return their number."""
+    count = 0
+    for first in range(start, end):
+        state = np.uint64(0)
+        for at in range(first, min(first + longest, end)):
+            state = extended_hash(state, tokens[at])
+            out[count] = state >> shift
+            count += 1
+        token = tokens[first]
+        if 0 <= token < len(char_starts) - 1:
+            for at in range(char_starts[token], char_starts[token + 1]):
+                out[count] = char_hashes[at] >> shift
+                count += 1
+    return count
 
 
 @inlined
-def extended_hash(state: Any, token: Any) -> Any:
-    """The hash of an n-gram from the hash of its first n - 1 tokens and its last token."""
-    return _mixed(state * _GOLDEN + np.uint64(token) + _U1)
+def room_of_row(tokens: Any, start: Any, end: Any, longest: int, char_starts: Any) -> Any:
+    """At least as many numbers as `row_buckets` writes."""
+    room = (end - start) * longest
+    for at in range(start, end):
+        token = tokens[at]
+        if 0 <= token < len(char_starts) - 1:
+            room += char_starts[token + 1] - char_starts[token]
+    return room
 
 
 @compiled
-def _count(tokens: Any, ends: Any, labels: Any, longest: int, shift: Any, before: int, counts: Any, last: Any) -> None:
+def _count(
+    tokens: Any,
+    ends: Any,
+    labels: Any,
+    longest: int,
+    shift: Any,
+    char_starts: Any,
+    char_hashes: Any,
+    before: int,
+    counts: Any,
+    last: Any,
+) -> None:
     """Count each bucket once per row. `last` remembers the last row that had a bucket; rows count from `before`."""
     start = 0
     for row in range(len(ends)):
         end = min(ends[row], len(tokens))
-        for first in range(start, end):
-            state = np.uint64(0)
-            for at in range(first, min(first + longest, end)):
-                state = extended_hash(state, tokens[at])
-                bucket = state >> shift
-                if last[bucket] != before + row:
-                    last[bucket] = before + row
-                    counts[labels[row], bucket] += 1
+        own = np.empty(room_of_row(tokens, start, end, longest, char_starts), np.uint64)
+        for i in range(row_buckets(tokens, start, end, longest, shift, char_starts, char_hashes, own)):
+            bucket = own[i]
+            if last[bucket] != before + row:
+                last[bucket] = before + row
+                counts[labels[row], bucket] += 1
         start = end
 
 
@@ -162,6 +197,8 @@ def _find(
     ends: Any,
     longest: int,
     shift: Any,
+    char_starts: Any,
+    char_hashes: Any,
     weights: Any,
     seen: Any,
     stamp: int,
@@ -181,24 +218,22 @@ def _find(
         end = min(ends[row], len(tokens))
         is_own = own_first <= row < own_last
         begin, square = count, 0.0
-        for first in range(start, end):
-            state = np.uint64(0)
-            for at in range(first, min(first + longest, end)):
-                state = extended_hash(state, tokens[at])
-                bucket = state >> shift
-                weight = weights[bucket]
-                if weight == 0.0 or seen[bucket, 0] == stamp + row:
-                    continue
-                if seen[bucket, 0] < stamp:
-                    seen[bucket, 1] = num_buckets
-                    buckets[num_buckets] = bucket
-                    num_buckets += 1
-                seen[bucket, 0] = stamp + row
-                if is_own:
-                    ids[count] = seen[bucket, 1]
-                    found_weights[count] = weight
-                    square += weight * weight
-                    count += 1
+        own = np.empty(room_of_row(tokens, start, end, longest, char_starts), np.uint64)
+        for i in range(row_buckets(tokens, start, end, longest, shift, char_starts, char_hashes, own)):
+            bucket = own[i]
+            weight = weights[bucket]
+            if weight == 0.0 or seen[bucket, 0] == stamp + row:
+                continue
+            if seen[bucket, 0] < stamp:
+                seen[bucket, 1] = num_buckets
+                buckets[num_buckets] = bucket
+                num_buckets += 1
+            seen[bucket, 0] = stamp + row
+            if is_own:
+                ids[count] = seen[bucket, 1]
+                found_weights[count] = weight
+                square += weight * weight
+                count += 1
         if is_own:
             starts[row - own_first + 1] = count
             scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0

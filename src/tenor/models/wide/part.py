@@ -11,6 +11,7 @@ from tenor.models.batch import Ngrams
 from tenor.models.embedding import RowEmbedding
 from tenor.models.spec import WideSpec
 from tenor.models.wide.bag import weighted_sums
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
 from tenor.models.wide.ngrams import NgramIndex
 
 
@@ -22,6 +23,7 @@ class Wide(nn.Module):
     def __init__(self, spec: WideSpec, num_outputs: int) -> None:
         super().__init__()
         self.spec = spec
+        self.characters: Characters = NO_CHARACTERS  # follow from the vocabulary, which the caller has
         self.ngrams = RowEmbedding(1 << spec.bits, num_outputs)
         self.bias = nn.Parameter(torch.empty(num_outputs))
         self.register_buffer("importance", torch.empty(1 << spec.bits))  # 0: an n-gram to ignore
@@ -35,7 +37,9 @@ class Wide(nn.Module):
 
     def make_index(self) -> NgramIndex:
         """What finds the n-grams of this model in rows of token ids."""
-        return NgramIndex(self.importance.float().cpu().numpy(), self.spec.longest)
+        if self.spec.characters and self.characters is NO_CHARACTERS:
+            raise ValueError("the character n-grams of the vocabulary are missing")
+        return NgramIndex(self.importance.float().cpu().numpy(), self.spec.longest, self.characters)
 
     def forward(self, ngrams: Ngrams) -> Tensor:
         """(batch, outputs)"""

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from tenor.errors import StoreError, UsageError
 from tenor.models.rows import shortened
+from tenor.models.wide.characters import NO_CHARACTERS, Characters, hash_characters
 from tenor.models.wide.ngrams import bucket_weights, count_rows_with
 from tenor.planning.costs.touched_rows import GROUPS, LengthGroup, RowFrequencies, spectrum_of
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import Manifest
 from tenor.store.reader import Split, open_split
 from tenor.store.trusted import read_json
@@ -41,10 +43,17 @@ def read_frequencies(data: Path, model: Mapping[str, Any], data_sha256: str) -> 
     if data_sha256 and manifest.sha256 != data_sha256:
         raise UsageError("is not the data that the run was trained on", where=data, remedy="give --data that data")
     with open_split(data, "train") as split:
-        return count_tables(split, model)
+        return count_tables(split, model, _characters(data, model))
 
 
-def count_tables(split: Split, model: Mapping[str, Any]) -> RowFrequencies:
+def _characters(data: Path, model: Mapping[str, Any]) -> Characters:
+    longest = int((model.get("wide") or {}).get("characters", 0))
+    return (
+        hash_characters(Vocabulary.load(data / "vocab.json").words, FIRST_WORD, longest) if longest else NO_CHARACTERS
+    )
+
+
+def count_tables(split: Split, model: Mapping[str, Any], characters: Characters = NO_CHARACTERS) -> RowFrequencies:
     """The frequencies of both tables, in groups of similar length."""
     deep, wide = model.get("deep"), model.get("wide")
     most = int(deep["length"]) if deep else None
@@ -54,7 +63,10 @@ def count_tables(split: Split, model: Mapping[str, Any]) -> RowFrequencies:
     lengths = split.lengths[rows] if most is None else np.minimum(split.lengths[rows], most)
     members = np.array_split(rows[np.argsort(lengths, kind="stable")], min(GROUPS, len(rows)))
     classes = int(model["num_classes"]) if wide else 0
-    by_class = [_count_ngrams(split, group, wide, classes) if wide else np.empty((0, 0), np.int32) for group in members]
+    by_class = [
+        _count_ngrams(split, group, wide, classes, characters) if wide else np.empty((0, 0), np.int32)
+        for group in members
+    ]
     ngrams = [counts.sum(axis=0, dtype=np.int64) for counts in by_class]
     known = bucket_weights(np.sum(by_class, axis=0), len(rows)) > 0 if wide else None  # the model ignores the others
     words = [_count_words(split, group, deep) if deep else np.empty(0, np.int64) for group in members]
@@ -77,11 +89,11 @@ def _blocks(split: Split, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.
 
 
 def _count_ngrams(
-    split: Split, rows: NDArray[np.int64], wide: Mapping[str, Any], num_classes: int
+    split: Split, rows: NDArray[np.int64], wide: Mapping[str, Any], num_classes: int, characters: Characters
 ) -> NDArray[np.int32]:
     """The reviews of each class that contain each n-gram, (classes, n-grams)."""
     blocks = ((tokens, lengths, split.labels[part]) for part, tokens, lengths in _blocks(split, rows))
-    return count_rows_with(blocks, int(wide["bits"]), int(wide["longest"]), num_classes)
+    return count_rows_with(blocks, int(wide["bits"]), int(wide["longest"]), num_classes, characters)
 
 
 def _count_words(split: Split, rows: NDArray[np.int64], deep: Mapping[str, Any]) -> Counts:

@@ -15,6 +15,7 @@ from tenor.models.deep.masks import sample_keys, uniform
 from tenor.models.inference import as_tensors, padded
 from tenor.models.rows import shortened
 from tenor.models.spec import ModelSpec
+from tenor.models.wide.characters import NO_CHARACTERS, Characters
 from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.store.order import Order
@@ -32,12 +33,19 @@ _BLOCK = 4096  # rows counted at a time
 class ReviewBatches:
     """Loads one worker's samples of any batch. Threads may share it."""
 
-    def __init__(self, rows: Split, spec: ModelSpec, settings: TrainSettings, objective: Objective) -> None:
+    def __init__(
+        self,
+        rows: Split,
+        spec: ModelSpec,
+        settings: TrainSettings,
+        objective: Objective,
+        characters: Characters = NO_CHARACTERS,
+    ) -> None:
         self.rows, self.spec, self.settings, self.objective = rows, spec, settings, objective
         lengths = np.minimum(rows.lengths, spec.deep.length) if spec.deep else rows.lengths
         self.order = Order(lengths, settings.batch_size, settings.seed)
-        self.importance = _weigh(rows, spec)
-        self._index = NgramIndex(self.importance, spec.wide.longest) if spec.wide else None
+        self.importance = _weigh(rows, spec, characters)
+        self._index = NgramIndex(self.importance, spec.wide.longest, characters) if spec.wide else None
 
     def load(self, epoch: int, k: int, own: slice) -> TrainBatch:
         """Every rank reads the whole global batch, which is cheap, and so knows all rows that the step touches."""
@@ -90,13 +98,13 @@ class ReviewBatches:
         return np.where(noise[real] < self.settings.word_dropout, UNKNOWN, tokens)
 
 
-def _weigh(rows: Split, spec: ModelSpec) -> NDArray[np.float32]:
+def _weigh(rows: Split, spec: ModelSpec, characters: Characters) -> NDArray[np.float32]:
     """The importance of each bucket in the training rows; empty without a wide part."""
     if spec.wide is None:
         return np.empty(0, np.float32)
     count = min(len(rows), COUNTED_ROWS)
-    counts = count_rows_with(_blocks(rows, count), spec.wide.bits, spec.wide.longest, spec.num_classes)
-    return bucket_weights(counts, count)
+    counts = count_rows_with(_blocks(rows, count), spec.wide.bits, spec.wide.longest, spec.num_classes, characters)
+    return bucket_weights(counts, count, characters)
 
 
 def _blocks(rows: Split, count: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:

@@ -23,6 +23,7 @@ from tenor.models.combination import fit_combination
 from tenor.models.deep.part import Deep, initialise
 from tenor.models.inference import Inference, to_probabilities
 from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
+from tenor.models.wide.characters import hash_characters
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import Split, open_split
@@ -97,7 +98,9 @@ class Reviews(Task):
         self.objective = replace(objective, smoothing=smoothing)
         self.train = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
         self.run = run
-        self.batches = ReviewBatches(self.train, self.spec, settings, self.objective)
+        words = Vocabulary.load(self.vocabulary).words if self.spec.wide and self.spec.wide.characters else ()
+        self.characters = hash_characters(words, FIRST_WORD, settings.characters if words else 0)
+        self.batches = ReviewBatches(self.train, self.spec, settings, self.objective, self.characters)
         self.order = self.batches.order
 
     @classmethod
@@ -115,6 +118,7 @@ class Reviews(Task):
             load_combination(model.combination, self.run)
         if model.wide is not None:
             model.wide.start(self.batches.importance)
+            model.wide.characters = self.characters
         if model.deep is not None:
             initialise(model.deep, self.settings.seed)
             if self.vectors is not None:
@@ -269,7 +273,7 @@ def _make_spec(manifest: Manifest, settings: TrainSettings) -> ModelSpec:
     )
     return ModelSpec(
         num_classes=len(manifest.classes),
-        wide=WideSpec(bits, settings.ngrams) if has_wide else None,
+        wide=WideSpec(bits, settings.ngrams, settings.characters) if has_wide else None,
         deep=deep if has_deep else None,
     )
 
@@ -280,7 +284,8 @@ def choose_bits(num_tokens: int) -> int:
 
 
 def _describe_wide(spec: WideSpec) -> str:
-    return f"wide part: n-grams of up to {spec.longest} tokens, hashed into {1 << spec.bits:,} buckets"
+    words = f" and, within words, {spec.characters} characters" if spec.characters else ""
+    return f"wide part: n-grams of up to {spec.longest} tokens{words}, hashed into {1 << spec.bits:,} buckets"
 
 
 def _describe_deep(spec: DeepSpec) -> str:
