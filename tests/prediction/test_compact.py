@@ -154,6 +154,17 @@ def test_a_file_from_a_stranger(small: bytes, monkeypatch: pytest.MonkeyPatch, n
         read_compact(pack_arrays(arrays, metadata), Path("small"))
 
 
+@pytest.mark.parametrize("name", ["words", "wide.gaps"])
+def test_a_few_bytes_do_not_become_very_many(small: bytes, name: str) -> None:
+    arrays, metadata = parse_arrays(small, Path("small"))
+    if name == "wide.gaps":
+        metadata["config"] = metadata["config"].replace('"bits": 8', '"bits": 22')
+    arrays[name] = np.frombuffer(zlib.compress(b"\n" * (3 << 20), 9), np.uint8)
+    metadata["sha256"] = content_hash(arrays, metadata["config"])
+    with pytest.raises(RunError, match=f"{name} has another length"):
+        read_compact(pack_arrays(arrays, metadata), Path("small"))
+
+
 def test_damaged_bytes(small: bytes, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for place in [0, 5, 9, *rng.integers(0, len(small), 60).tolist()]:

@@ -29,6 +29,8 @@ KIND = "tenor-compact-1"
 MOST_BYTES = 1 << 30  # of a file
 MOST_TABLE_BYTES = 1 << 29  # that the n-grams need in memory
 MOST_BUCKETS = 1 << 12  # for each n-gram that the file has
+UNPACKED_BYTES = 1 << 20  # to which any compressed array may unpack
+MOST_RATIO = 20  # by which longer ones may grow; real ones grow three- or fourfold
 LEVELS = 15  # the largest code of how much an n-gram counts
 MIDDLE = 128  # the code of an n-gram that adds nothing
 STEPS = 127  # codes on each side of it
@@ -130,10 +132,15 @@ def _found(arrays: Mapping[str, Array], name: str, kind: type, shape: tuple[int,
 
 
 def _unpacked(arrays: Mapping[str, Array], name: str, most: int, *, exact: bool = False) -> Bytes:
-    """The bytes of a compressed array: at most `most` of them, or exactly as many."""
+    """The bytes of a compressed array: at most `most` of them, or exactly as many.
+
+    Without an exact number, a few bytes may not become very many: every byte becomes several numbers or a word.
+    """
     packed = arrays.get(name)
     if packed is None or packed.dtype != np.uint8 or packed.ndim != 1:
         raise ValueError(f"has no array {name!r}, which its model needs")
+    if not exact:
+        most = min(most, max(UNPACKED_BYTES, MOST_RATIO * len(packed)))
     reader = zlib.decompressobj()
     try:
         found = reader.decompress(packed.tobytes(), most + 1)
