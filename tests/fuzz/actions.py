@@ -336,6 +336,10 @@ def _leak(arena: Arena, seed: int) -> None:
     print((arena.victims / "file").read_text("utf-8"))
 
 
+def _show_script(arena: Arena, seed: int) -> None:
+    (arena.out / "page.html").write_text("<p><script>alert(1)</script></p>", "utf-8")
+
+
 def _fill_disk(arena: Arena, seed: int) -> None:
     with Path(arena.out / "large").open("wb") as file:
         for _ in range(300):
@@ -355,4 +359,5 @@ BROKEN = {
     "not JSON": Action(call=_print_nan, answers="json"),
     "another user's file shown": Action(call=_leak),
     "file too large": Action(call=_fill_disk),
+    "script in a page": Action(call=_show_script),
 }

@@ -19,12 +19,12 @@ from fuzz.actions import Action
 from fuzz.arena import SECRET, Arena, Photograph, changes
 from fuzz.hostile_runs import plant_for_process
 from fuzz.seeds import Seeds
+from helpers.pages import foreign_code
 
 MOST_MEMORY = 500.0  # megabytes of resident memory
 MOST_SECONDS = 5.0  # of processor time, because wall-clock time depends on the load of the machine
 _MOST_MORE_ADDRESSES = 2 << 30
 _LARGEST_FILE = 200 << 20
-EVIL = b"<script>alert(1)"  # `mutations.py` puts it into the hostile files
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,8 @@ def _judge_pages(arena: Arena) -> list[str]:
     """Find what the fuzzer wrote into names and texts as a part of a page's own code."""
     pages = [*arena.out.rglob("*.html"), *arena.case.glob("*.html")]
     texts = (page.read_bytes() for page in pages if page.is_file() and not page.is_symlink())
-    return ["script in a page"] if any(EVIL in text or b'" onload="' in text for text in texts) else []
+    odd = (text.decode("utf-8", "replace") for text in texts if b"<script>alert(1)" in text or b"onload" in text)
+    return ["script in a page"] if any(foreign_code(text) for text in odd) else []
 
 
 def _planted(before: Photograph, arena: Arena) -> list[str]:
