@@ -98,7 +98,7 @@ def _warm(seeds: Seeds, work: Path) -> None:
     task.load(0, 0, slice(0, 16))
     task.close()
     command = typer.main.get_command(cli.build_app())
-    cli.build_app = lambda: command  # the same command line, without building it 10,000 times
+    cli.build_app = lambda names=(): command  # the same command line, without building it 10,000 times
     for name in ("insights", "drift", "serve"):  # their threads would hang in a fork, but their code is then compiled
         _in_child(functools.partial(_run_here, name, seeds, work))
     for name in ("predict", "evaluate run", "report"):

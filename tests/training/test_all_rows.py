@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,12 @@ from helpers.training import SMALL, events
 from safetensors.numpy import load_file
 
 import tenor
-from tenor.errors import UsageError
+from tenor.errors import RunError, UsageError
+from tenor.models.classifier import ReviewNetwork
+from tenor.models.spec import DeepSpec, ModelSpec
+from tenor.models.weights import write_weights
 from tenor.store.manifest import Manifest
+from tenor.training.tasks.rehearsal import load_combination
 
 SETTINGS = replace(SMALL, model="wide", max_steps=6, all_rows=True, optimise="f1-macro")
 
@@ -31,6 +36,28 @@ def test_the_model_sees_all_rows_and_is_combined_as_rehearsed(data: Path, tmp_pa
     assert tenor.load(tmp_path / "run").threshold == pytest.approx(rehearsal["test"]["threshold"])
     again = tenor.train(data, tmp_path / "run", replace(SETTINGS, resume=True)).values
     assert again["weights_sha256"] == result["weights_sha256"]
+
+
+def test_a_rehearsal_of_a_stranger_is_checked(tmp_path: Path) -> None:
+    small = {"deep": DeepSpec(vocab_size=7, embedding_dim=3, hidden=2)}
+    model, other = ReviewNetwork(ModelSpec(**small)), ReviewNetwork(ModelSpec(**small, num_classes=3))
+    (folder := tmp_path / "rehearsal").mkdir()
+    with pytest.raises(RunError, match="does not exist"):
+        load_combination(model, tmp_path)
+    model.combination.threshold.fill_(0.25)
+    write_weights(folder / "model.safetensors", model.state_dict())
+    model.combination.threshold.fill_(0.5)
+    load_combination(model, tmp_path)
+    assert model.combination.threshold.tolist() == [0.25]
+    with pytest.raises(RunError, match="has the shape"):
+        load_combination(other, tmp_path)
+    os.truncate(folder / "model.safetensors", 99)
+    with pytest.raises(RunError, match=r"model\.safetensors"):
+        load_combination(model, tmp_path)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="is a symbolic link"):
+        load_combination(model, tmp_path)
 
 
 def test_what_cannot_be_rehearsed_is_refused(tmp_path: Path) -> None:

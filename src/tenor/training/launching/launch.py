@@ -30,7 +30,7 @@ from tenor.training.launching.worker_processes import WorkerProcesses
 from tenor.training.recipe import DataFacts, complete
 from tenor.training.runs.resume import finished_result, inherit
 from tenor.training.settings import TrainSettings
-from tenor.training.tasks.rehearsal import FOLDER as REHEARSAL
+from tenor.training.tasks.rehearsal import folder_of
 from tenor.training.traits import TASKS, has_server, num_computing
 from tenor.world import World, detect
 
@@ -148,7 +148,7 @@ def _check_all_rows(data: Path, task: str, is_launched: bool) -> None:
 
 def _rehearse(data: Path, run: Path, settings: TrainSettings, progress: Progress) -> dict[str, Any]:
     """Train on the training rows alone, unless this is already done; return what was measured."""
-    folder = run / REHEARSAL
+    folder = folder_of(run)
     progress.say("first a rehearsal on the training rows alone")
     result = train(data, folder, replace(settings, all_rows=False, resume=folder.exists()), progress)
     progress.say("now the model on all rows")

@@ -115,7 +115,7 @@ class Reviews(Task):
         model.combination.start()
         if self.settings.all_rows:
             assert self.run is not None
-            load_combination(model.combination, self.run)
+            load_combination(model, self.run)
         if model.wide is not None:
             model.wide.start(self.batches.importance)
             model.wide.characters = self.characters
