@@ -25,7 +25,7 @@ class Action:
     variables: dict[str, str] = field(default_factory=dict)
     may_change: tuple[str, ...] = ()  # paths in the arena that may change, besides everything below --out
     seconds: float = 120.0  # wall-clock limit, which finds processes that wait forever; a busy machine is no failure
-    processor_seconds: int = 12
+    processor_seconds: int = 20
     answers: str = ""  # "json": one JSON object on standard output; "lines": one JSON object per line
 
 
@@ -129,6 +129,8 @@ ACTIONS = {
             ),
         ],
         answers="json",
+        seconds=150.0,
+        processor_seconds=60,
     ),
     "messages": Action(call=_messages),
     "insights": Action(
