@@ -44,8 +44,10 @@ class FakeModel:
         self.explained.append(len(texts))
         return [[(0, len(text), text, 0.5)] for text in texts]
 
-    def close(self) -> None:
+    def close(self, patience: float = 60.0) -> None:
+        """As a process that is killed: a batch that waits ends."""
         self.is_alive = False
+        self.wait.set()
 
 
 def chance(text: str) -> float:

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import socket
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,6 +151,21 @@ def test_slow_clients_are_closed_for_new_ones(tmp_path: Path) -> None:
         assert slow[0].recv(10) == b""  # the one that has waited longest
         slow[-1].sendall(GET[20:])  # the last one is still served
         assert slow[-1].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("path", [b"/", b"/nowhere"])
+def test_a_client_that_does_not_read_is_cut_off(hasty: Client, path: bytes) -> None:
+    """It would otherwise keep its connection and the answers in memory for ever."""
+    requests = GET.replace(b"/healthz", path) * 20
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", hasty.port))
+        with pytest.raises(ConnectionError):  # a time-out would mean that the service waits
+            while True:
+                connection.sendall(requests)
+                time.sleep(0.02)
+    assert hasty.get("/healthz").status == 200
 
 
 def test_an_idle_connection_is_closed_after_its_answers(hasty: Client) -> None:

@@ -8,10 +8,13 @@ import re
 import signal
 import socket
 import threading
+import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from helpers.models import change_weights, write_model
@@ -74,6 +77,16 @@ def test_readiness_drops_first_and_accepted_requests_are_answered(folder: Path) 
         assert set(callers.statuses) == {200} and callers.statuses[200] >= 3
 
 
+def test_a_stop_ends_although_clients_connect_again_at_once(folder: Path) -> None:
+    with served(folder, drain_seconds=1.0) as client, Callers(client, 24) as callers:
+        until(lambda: callers.statuses[200] > 24)
+        began = time.monotonic()
+        client.stop()
+        until(lambda: not any(thread.is_alive() for thread in callers.threads))  # each was refused a connection
+        assert time.monotonic() - began < 8.0
+    assert set(callers.statuses) <= {200, 503}
+
+
 def test_requests_are_answered_after_the_listener_has_closed(folder: Path) -> None:
     with served(folder, drain_seconds=4.0) as client:
         assert client.model is not None
@@ -88,6 +101,27 @@ def test_requests_are_answered_after_the_listener_has_closed(folder: Path) -> No
         caller.join(20)
         assert [answer.status for answer in answers] == [200]
         assert answers[0].headers["connection"] == "close"
+
+
+def test_what_is_not_done_in_time_is_answered_and_the_service_ends(folder: Path) -> None:
+    """A body that never arrives, and a model that never answers."""
+    with served(folder, drain_seconds=1.5, request_seconds=60.0) as client:
+        assert client.model is not None
+        client.model.wait.clear()
+        answers: list[Any] = []
+        caller = threading.Thread(target=lambda: answers.append(client.predict("abc")))
+        caller.start()
+        until(lambda: client.model is not None and client.model.batches)
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as half:
+            half.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+            until(lambda: client.get("/healthz").status == 200)
+            began = time.monotonic()
+            client.stop()
+            received = b"".join(iter(partial(half.recv, 4096), b""))
+        caller.join(20)
+    assert time.monotonic() - began < 1.5 + 5.0  # without an end it would be 60 s
+    assert received.startswith(b"HTTP/1.1 503 ") and b"the service is stopping" in received
+    assert [answer.status for answer in answers] == [503] and not client.model.is_alive
 
 
 def accepts(port: int) -> bool:
@@ -176,12 +210,50 @@ def test_the_command_serves_reloads_and_drains(tmp_path: Path, callers: int) -> 
             until(lambda: len(load.models) == 2, 60)
             check_same(running.client, second, texts)
             os.kill(running.process.pid, signal.SIGTERM)
+            began = time.monotonic()
             until(lambda: running.client.get("/readyz").status == 503, 5)
             said = running.output()
+            assert time.monotonic() - began < 10
         assert set(load.statuses) <= {200, 503} and load.models[version]
         assert running.process.returncode == 128 + signal.SIGTERM
         assert "all accepted requests were answered" in said and "is in use now" in said
         assert TOKEN not in said and "Traceback" not in said
+
+
+@pytest.mark.serial
+def test_a_second_signal_ends_the_command_at_once(run: Path) -> None:
+    with serve_command(run, "--drain-seconds", "60") as running:
+        (model,) = psutil.Process(running.process.pid).children()
+        model.suspend()  # its answer never comes
+        with Callers(running.client, 1) as load:
+            until(lambda: running.client.get("/metrics").body.count(b'tenor_requests_total{path="/metrics"'))
+            os.kill(running.process.pid, signal.SIGTERM)
+            until(lambda: running.client.get("/readyz").status == 503, 5)
+            os.kill(running.process.pid, signal.SIGTERM)
+            said = running.output(10)
+        assert running.process.returncode == 128 + signal.SIGTERM
+        assert not model.is_running() or model.status() == psutil.STATUS_ZOMBIE
+        assert "1 requests were not done in time" in said and "Traceback" not in said, said
+        assert 200 not in load.statuses
+
+
+def test_a_model_that_does_not_answer_is_killed(run: Path) -> None:
+    model = RemoteModel(run, 1)
+    psutil.Process(model._process.pid).suspend()
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            model.predict_proba(["good"])
+        except WorkerError as error:
+            errors.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    until(model._lock.locked)
+    model.close(0.1)
+    asking.join(20)
+    assert len(errors) == 1 and not model.is_alive
 
 
 def wait_for_models(load: Callers, count: int) -> list[str]:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 _END = b"\r\n\r\n"
 _TIMEOUT = 30.0  # seconds without an answer
@@ -56,9 +56,9 @@ class LoadPlan:
 
 async def send_load(plan: LoadPlan) -> Answers:
     """Let all clients send requests until the time is over; requests that are on their way are still awaited."""
-    answers, requests = Answers(), itertools.cycle([_request(plan, text) for text in plan.texts])
-    end = time.perf_counter() + plan.seconds
-    await asyncio.gather(*(_client(plan, requests, end, answers) for _ in range(plan.clients)))
+    loop, answers = asyncio.get_running_loop(), Answers()
+    load = _Load(plan, answers, loop.time() + plan.seconds, itertools.cycle([_request(plan, t) for t in plan.texts]))
+    await asyncio.gather(*(_client(load) for _ in range(plan.clients)))
     return answers
 
 
@@ -68,34 +68,70 @@ def _request(plan: LoadPlan, text: str) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def _client(plan: LoadPlan, requests: Iterator[bytes], end: float, answers: Answers) -> None:
-    while time.perf_counter() < end:
+@dataclass(frozen=True)
+class _Load:
+    """What all clients share: where to send which requests until when, and the answers."""
+
+    plan: LoadPlan
+    answers: Answers
+    end: float  # the time of the event loop
+    requests: Iterator[bytes]
+
+
+async def _client(load: _Load) -> None:
+    """Send requests over one connection after another until the time is over."""
+    loop, plan = asyncio.get_running_loop(), load.plan
+    while loop.time() < load.end:
         try:
-            reader, writer = await asyncio.open_connection(plan.host, plan.port)
+            _, client = await loop.create_connection(lambda: _Client(load, loop), plan.host, plan.port)
         except OSError:
-            answers.failures += 1
+            load.answers.failures += 1
             await asyncio.sleep(0.05)
-            continue
-        try:
-            while time.perf_counter() < end:
-                began = time.perf_counter()
-                writer.write(next(requests))
-                status, keeps = await asyncio.wait_for(_answer(reader), _TIMEOUT)
-                answers.add(status, time.perf_counter() - began)
-                if not keeps:
-                    break
-        except (OSError, EOFError, TimeoutError):
-            answers.failures += 1
-        finally:
-            writer.close()
+        else:
+            await client.closed
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
-    """The status of the next answer, and whether the connection stays open."""
-    head = (await reader.readuntil(_END)).lower()
-    length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-    await reader.readexactly(length)
-    return int(head[9:12]), b"connection: close" not in head
+class _Client(asyncio.Protocol):
+    """One connection. A protocol instead of streams, so that the clients leave the processors to the services."""
+
+    def __init__(self, load: _Load, loop: asyncio.AbstractEventLoop) -> None:
+        self._load, self._loop, self.closed = load, loop, loop.create_future()
+        self._received, self._began, self._waits = b"", 0.0, False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # that of uvloop is of no class of asyncio
+        self._send()
+
+    def _send(self) -> None:
+        self._waits = self._loop.time() < self._load.end
+        if not self._waits:
+            self._transport.close()
+            return
+        self._began = time.perf_counter()
+        self._timer = self._loop.call_later(_TIMEOUT, self._transport.abort)
+        self._transport.write(next(self._load.requests))
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(_END)
+        if not end:
+            return
+        head = head.lower()
+        if len(body) < int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]):
+            return
+        self._timer.cancel()
+        self._load.answers.add(int(head[9:12]), time.perf_counter() - self._began)
+        self._received, self._waits = b"", False
+        if b"connection: close" in head:
+            self._transport.close()
+        else:
+            self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._load.answers.failures += self._waits
+        if self._waits:
+            self._timer.cancel()
+        self.closed.set_result(None)
 
 
 def run_plan(plan: LoadPlan) -> Answers:

@@ -122,21 +122,21 @@ class Batcher(Generic[R]):
         Raises:
             Overloaded: Too much work is waiting. Nothing of the request was computed.
         """
-        self._refuse_if_full(len(texts))
+        if self.is_full(len(texts)):
+            raise Overloaded
         size = self._limits.batch_size
         entries = [self._add(texts[start : start + size]) for start in range(0, len(texts), size)]
         try:
-            found = await asyncio.gather(*(entry.future for entry in entries))
+            return [result for entry in entries for result in await entry.future]
         finally:
             for entry in entries:
-                entry.future.cancel()  # of a request that was given up: the entries are skipped
-        return [result for some in found for result in some]
+                if not entry.future.cancel() and not entry.future.cancelled():
+                    entry.future.exception()  # of a request that has failed already: marks it as seen
 
-    def _refuse_if_full(self, num_texts: int) -> None:
-        """Refuse by what waits already, so that a large request is accepted by a service that is not busy."""
+    def is_full(self, num_texts: int = 1) -> bool:
+        """Whether a request is refused: by what waits already, so that a large one is accepted if none waits."""
         is_late = self.num_waiting + self._num_running >= self._window.size
-        if self._waiting and (is_late or self.num_waiting + num_texts > self._limits.queue_size):
-            raise Overloaded
+        return bool(self._waiting) and (is_late or self.num_waiting + num_texts > self._limits.queue_size)
 
     def _add(self, texts: list[str]) -> _Entry[R]:
         loop = asyncio.get_running_loop()

@@ -35,7 +35,7 @@ class _StandIn:
     def explain(self, texts: list[str]) -> list[list[Contribution]]:
         return [[] for _ in texts]
 
-    def close(self) -> None:
+    def close(self, patience: float = 60.0) -> None:
         pass
 
 

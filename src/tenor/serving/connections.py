@@ -1,8 +1,9 @@
 """HTTP connections that cannot be held open for nothing: time for the head of a request, and its size, are limited.
 
 uvicorn limits how long a connection may be idle after an answer, but not how long a client may take to send the head
-of a request. Here a timer runs whenever a connection waits for the end of a head. If there are too many connections,
-those that have waited longest are closed, so new clients always get in.
+of a request or to read an answer. Here a timer runs whenever a connection waits for the end of a head, or for a client
+that does not read. If there are too many connections, those that have waited longest are closed, so new clients always
+get in.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ class ConnectionLimits:
 
     Args:
         header_seconds: Time for the head of a request.
+        read_seconds: Time for a client to read what it was sent.
         most: Number of connections.
     """
 
-    def __init__(self, header_seconds: float, most: int) -> None:
-        self.header_seconds, self.most = header_seconds, most
+    def __init__(self, header_seconds: float, read_seconds: float, most: int) -> None:
+        self.header_seconds, self.read_seconds, self.most = header_seconds, read_seconds, most
         self.waiting: dict[GuardedConnection, None] = {}  # for a request, those that have waited longest first
 
 
@@ -36,7 +38,8 @@ class GuardedConnection(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # for the end of a head
+        self._read_timer: asyncio.TimerHandle | None = None  # for a client that does not read
         self._is_in_head, self._head_bytes = False, 0
         self.last_active = self.loop.time()
 
@@ -49,6 +52,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_read_timer()
         self.limits.waiting.pop(self, None)
         super().connection_lost(exc)
 
@@ -81,10 +85,31 @@ class GuardedConnection(HttpToolsProtocol):
         if self._is_between_requests() and not self.transport.is_closing():
             self.limits.waiting[self] = None
 
+    def pause_writing(self) -> None:
+        self._await_reader()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._stop_read_timer()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Close the connection, whatever it waits for."""
+        """Close the connection, whatever it waits for, once the client has read what it was sent, or too late."""
         self.limits.waiting.pop(self, None)
+        self._await_reader()
         self.transport.close()
+
+    def _await_reader(self) -> None:
+        if self._read_timer is None:
+            self._read_timer = self.loop.call_later(self.limits.read_seconds, self.transport.abort)
+
+    def _stop_read_timer(self) -> None:
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
 
     def _is_between_requests(self) -> bool:
         return self.cycle is None or (self.cycle.response_complete and not self.pipeline)

@@ -33,7 +33,7 @@ class AnyModel(Protocol):
     def is_alive(self) -> bool: ...
     def predict_proba(self, texts: list[str]) -> list[list[float]]: ...
     def explain(self, texts: list[str]) -> list[list[Contribution]]: ...
-    def close(self) -> None: ...
+    def close(self, patience: float = 60.0) -> None: ...
 
 
 class CurrentModel:
@@ -76,7 +76,8 @@ class CurrentModel:
 
     def _load(self) -> tuple[AnyModel, RunFacts]:
         folder = self.run.resolve()  # one folder for all files, also if a link is changed meanwhile
-        return self._loader(folder, self._threads), read_facts(folder)
+        facts = read_facts(folder)  # first: nothing can fail after the model has a process
+        return self._loader(folder, self._threads), facts
 
 
 def fingerprint_of(run: Path) -> Fingerprint:

@@ -5,7 +5,8 @@ A stop goes in this order, so that no accepted request is lost:
 1. /readyz answers 503; connections and requests are still accepted for a quarter of the drain time.
 2. The listener closes, and connections that the system had accepted already are taken over.
 3. Every answer closes its connection. Connections without a request are closed after a short silence.
-4. The model thread ends.
+4. What is not done when the drain time is over is answered with 503.
+5. The model's process and the threads end; a model that does not answer is killed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import signal
 import socket
@@ -32,6 +34,7 @@ from tenor.serving.token import read_token
 log = logging.getLogger("tenor.serving")
 BACKLOG = 2048
 _ACCEPTING_SHARE = 0.25  # of the drain time
+_CLOSING_SECONDS = 0.5  # of the drain time are left for connections to close
 _SILENCE = 0.5  # seconds after which a connection without a request is closed while draining
 
 
@@ -52,9 +55,14 @@ def serve(run: Path, settings: ServeSettings, on_ready: Callable[[str], None] = 
     with bind(settings) as listener:
         service = Service(CurrentModel(run, settings.threads), settings)
         server = DrainingServer(service, token, listener, on_ready)
-        server.run([listener])
+        try:
+            server.run([listener])
+        finally:
+            service.current.model.close(0.0)  # it is still there after a second signal
     if server.stopped_by:
-        raise Stopped(server.stopped_by, "all accepted requests were answered")
+        lost = service.num_given_up
+        done = f"{lost} requests were not done in time" if lost else "all accepted requests were answered"
+        raise Stopped(server.stopped_by, done)
 
 
 def bind(settings: ServeSettings) -> socket.socket:
@@ -94,9 +102,10 @@ class DrainingServer(uvicorn.Server):
     ) -> None:
         settings = service.settings
         self._service, self._on_ready, self._listener = service, on_ready, listener
-        self._limits = ConnectionLimits(settings.header_seconds, settings.max_connections)
+        self._limits = ConnectionLimits(settings.header_seconds, settings.request_seconds, settings.max_connections)
         self._connection_class = guarded_by(self._limits)
         self.stopped_by = 0  # the signal
+        self._end = math.inf  # of the drain time, by the clock of the event loop
         super().__init__(
             uvicorn.Config(
                 build_app(service, token),
@@ -109,7 +118,6 @@ class DrainingServer(uvicorn.Server):
                 proxy_headers=False,
                 backlog=BACKLOG,
                 timeout_keep_alive=settings.idle_seconds,  # type: ignore[arg-type]  # any number of seconds
-                timeout_graceful_shutdown=max(1, round(settings.drain_seconds * (1 - _ACCEPTING_SHARE))),
             )
         )
         raise_file_limit(settings.max_connections)
@@ -125,8 +133,9 @@ class DrainingServer(uvicorn.Server):
             return
         self.stopped_by = sig
         self._service.stop_being_ready()
-        seconds = self._service.settings.drain_seconds * _ACCEPTING_SHARE if sig == signal.SIGTERM else 0.0
-        asyncio.get_running_loop().call_soon_threadsafe(self._stop_later, seconds)
+        loop, seconds = asyncio.get_running_loop(), self._service.settings.drain_seconds
+        self._end = loop.time() + seconds
+        loop.call_soon_threadsafe(self._stop_later, seconds * _ACCEPTING_SHARE if sig == signal.SIGTERM else 0.0)
 
     def _stop_later(self, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, setattr, self, "should_exit", True)
@@ -134,31 +143,34 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.stop_being_ready()
         self._service.is_closing = True
+        self._end = min(self._end, asyncio.get_running_loop().time() + self._service.settings.drain_seconds)
         with self._listener.dup() as backlog:  # keeps the queue of the system alive for a moment
             for server in self.servers:
                 server.close()
-            await self._take_over(backlog)
-        await self._until_silent(self._service.settings.drain_seconds * (1 - _ACCEPTING_SHARE) - 1)
+            await asyncio.sleep(0)  # the event loop closes its own sockets
+            accepted = accept_all(backlog)
+        for one in accepted:
+            await asyncio.get_running_loop().connect_accepted_socket(self._new_connection, one)
+        await self._until_silent()
+        left = self._end - asyncio.get_running_loop().time()
+        self.config.timeout_graceful_shutdown = max(_CLOSING_SECONDS, left)  # type: ignore[assignment]
         await super().shutdown(sockets)
-
-    async def _take_over(self, backlog: socket.socket) -> None:
-        """Accept the connections that the system has accepted already."""
-        backlog.setblocking(False)
-        loop = asyncio.get_running_loop()
-        with contextlib.suppress(OSError):  # BlockingIOError: there are no more
-            while True:
-                accepted, _ = backlog.accept()
-                accepted.setblocking(False)
-                await loop.connect_accepted_socket(self._new_connection, accepted)
+        if self.force_exit:  # uvicorn leaves requests and the application as they are
+            for task in self.server_state.tasks:
+                task.cancel()
+            await self.lifespan.shutdown()
 
     def _new_connection(self) -> GuardedConnection:
         return self._connection_class(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
-    async def _until_silent(self, seconds: float) -> None:
+    async def _until_silent(self) -> None:
         """Wait until no connection has a request or has been active a moment ago."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + max(0.0, seconds)
-        while loop.time() < end and not self.force_exit and any(map(self._is_active, self.server_state.connections)):
+        while (
+            loop.time() < self._end - _CLOSING_SECONDS
+            and not self.force_exit
+            and any(map(self._is_active, self.server_state.connections))
+        ):
             await asyncio.sleep(0.02)
 
     def _is_active(self, connection: object) -> bool:
@@ -166,6 +178,20 @@ class DrainingServer(uvicorn.Server):
             return False
         has_request = connection.cycle is not None and not connection.cycle.response_complete
         return has_request or asyncio.get_running_loop().time() - connection.last_active < _SILENCE
+
+
+def accept_all(backlog: socket.socket) -> list[socket.socket]:
+    """Accept the connections that the system has accepted already.
+
+    Nothing is answered meanwhile: clients that connect again after each answer would otherwise never come to an end.
+    """
+    backlog.setblocking(False)
+    found: list[socket.socket] = []
+    with contextlib.suppress(OSError):  # BlockingIOError: there are no more
+        while len(found) <= BACKLOG:
+            found.append(backlog.accept()[0])
+            found[-1].setblocking(False)
+    return found
 
 
 def raise_file_limit(connections: int) -> None:

@@ -60,7 +60,9 @@ class ServeSettings(Settings):
     max_explained: int = setting(16, "Maximum number of texts in a request for explanations.", group=LIMITS)
     max_text_length: int = setting(20_000, "Maximum length of a text in characters.", group=LIMITS)
     request_seconds: float = setting(
-        10.0, "Seconds that a client may take to send a body, and the service to answer.", group=LIMITS
+        10.0,
+        "Seconds that a client may take to send a body or to read answers, and the service to answer.",
+        group=LIMITS,
     )
     header_seconds: float = setting(5.0, "Seconds that a client may take to send the head of a request.", group=LIMITS)
     idle_seconds: float = setting(60.0, "Seconds that a connection may be idle between requests.", group=LIMITS)

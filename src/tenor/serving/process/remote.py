@@ -15,7 +15,6 @@ from tenor.serving.process.messages import read_message, write_message
 
 Contribution: TypeAlias = tuple[int, int, str, float]  # start, end, the words, their contribution
 FILES = ("config.json", "vocab.json", "model.safetensors")  # what the model of a run folder is read from
-_EXIT_SECONDS = 5.0
 
 
 def model_files(run: Path) -> list[Path]:
@@ -67,17 +66,21 @@ class RemoteModel:
         """What each word contributes to the log-odds of the predicted label, for each text."""
         return [[(start, end, text, value) for start, end, text, value in row] for row in self._ask("explain", texts)]
 
-    def close(self) -> None:
-        """Wait for the answer on its way, and end the process."""
-        with self._lock:
+    def close(self, patience: float = 60.0) -> None:
+        """Wait for the answer on its way and end the process; kill it if either takes more than `patience` seconds."""
+        if not self._lock.acquire(timeout=patience):
+            self._process.kill()
+            self._lock.acquire()  # the thread that waits for the answer gets an error now
+        try:
             for pipe in self._pipes():
                 with contextlib.suppress(OSError):
                     pipe.close()
-            try:
-                self._process.wait(_EXIT_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        finally:
+            self._lock.release()
 
     def _ask(self, what: str, texts: list[str]) -> Any:
         with self._lock:
