@@ -100,6 +100,7 @@ def test_more_texts_on_their_way_than_the_window_are_refused_unless_none_waits()
         await asyncio.sleep(0)
         with pytest.raises(Overloaded):
             await batcher.compute(["c"])
+        assert batcher._window.has_refused
         work.go.set()
         assert await first == ["aa"] and await second == ["bb"] * 3
 
@@ -143,24 +144,25 @@ def window(size: float) -> Window:
 
 
 @pytest.mark.parametrize(
-    ("size", "outstanding", "waited", "after"),
+    ("size", "has_refused", "waited", "after"),
     [
-        (50, 50, 0.05, 55),  # used and fast: grows
-        (50, 20, 0.05, 50),  # not used: stays
-        (50, 50, 0.08, 50),  # close to the limit: stays
-        (50, 50, 0.11, 40),  # late: shrinks
-        (11, 50, 0.11, 10),  # not below a quarter of a batch
-        (99, 99, 0.01, 100),  # not above the queue
+        (50, True, 0.05, 55),  # too small and fast: grows
+        (50, False, 0.05, 50),  # large enough: stays
+        (50, True, 0.08, 50),  # close to the limit: stays
+        (50, True, 0.11, 40),  # late: shrinks
+        (11, True, 0.11, 10),  # not below a quarter of a batch
+        (99, True, 0.01, 100),  # not above the queue
     ],
 )
-def test_the_window_follows_the_waiting_time(size: float, outstanding: int, waited: float, after: float) -> None:
+def test_the_window_follows_the_waiting_time(size: float, has_refused: bool, waited: float, after: float) -> None:
     found = window(size)
-    found.on_batch(outstanding, waited, now=10.0)
-    assert found.size == pytest.approx(after)
+    found.has_refused = has_refused
+    found.on_batch(waited, now=10.0)
+    assert found.size == pytest.approx(after) and not found.has_refused
 
 
 def test_texts_that_are_late_for_the_same_reason_shrink_the_window_once() -> None:
     found = window(50)
     for now in (10.0, 10.05, 10.2):
-        found.on_batch(50, 0.2, now)
+        found.on_batch(0.2, now)
     assert found.size == pytest.approx(50 * 0.8 * 0.8)

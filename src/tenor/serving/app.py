@@ -173,7 +173,7 @@ class _PlainRoute(APIRoute):
     """
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] in self.methods:
+        if self.methods and scope["method"] in self.methods:
             response = await self.endpoint(Request(scope, receive))
             await response(scope, receive, send)
         else:

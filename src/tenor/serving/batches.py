@@ -52,8 +52,8 @@ class _Entry(Generic[R]):
 class Window:
     """How many texts may be on their way: as many as have lately been computed within the longest wait.
 
-    The window grows by a little while all of it is used and texts are fast, and shrinks by a share when a text was
-    late, as TCP does (Chiu and Jain 1989). So it follows the speed of the model, the length of the texts and what else
+    The window grows by a little while it is too small for the requests and texts are fast, and shrinks by a share when a
+    text was late, as TCP does (Chiu and Jain 1989). So it follows the speed of the model, the length of the texts and what else
     the machine does, without an estimate of any of them.
     """
 
@@ -62,12 +62,12 @@ class Window:
         self._least = max(1.0, limits.batch_size / 4)
         self._shrunk_at = -math.inf
         self.size = 2.0 * limits.batch_size
+        self.has_refused = False  # a request, since the last batch
 
-    def on_batch(self, num_outstanding: int, waited: float, now: float) -> None:
+    def on_batch(self, waited: float, now: float) -> None:
         """Adapt to a batch that is done.
 
         Args:
-            num_outstanding: Texts that were on their way when the batch began.
             waited: Seconds from the arrival of its oldest text to the result.
             now: The time in seconds.
         """
@@ -75,8 +75,9 @@ class Window:
         if waited > target:
             if now - self._shrunk_at > target:  # texts that are late for the same reason count once
                 self.size, self._shrunk_at = max(self._least, self.size * _SHRINK), now
-        elif waited < _NARROW * target and num_outstanding >= 0.8 * self.size:
+        elif waited < _NARROW * target and self.has_refused:
             self.size = min(float(self._limits.queue_size), self.size + self._limits.batch_size / 8)
+        self.has_refused = False
 
 
 class Batcher(Generic[R]):
@@ -136,7 +137,9 @@ class Batcher(Generic[R]):
     def is_full(self, num_texts: int = 1) -> bool:
         """Whether a request is refused: by what waits already, so that a large one is accepted if none waits."""
         is_late = self.num_waiting + self._num_running >= self._window.size
-        return bool(self._waiting) and (is_late or self.num_waiting + num_texts > self._limits.queue_size)
+        is_full = bool(self._waiting) and (is_late or self.num_waiting + num_texts > self._limits.queue_size)
+        self._window.has_refused |= is_full
+        return is_full
 
     def _add(self, texts: list[str]) -> _Entry[R]:
         loop = asyncio.get_running_loop()
@@ -171,7 +174,6 @@ class Batcher(Generic[R]):
         texts = [text for entry in batch for text in entry.texts]
         loop, began = asyncio.get_running_loop(), time.perf_counter()
         self._num_running = len(texts)
-        num_outstanding = self.num_waiting + len(texts)
         try:
             results = await loop.run_in_executor(self._thread, self._work, texts)
         except Exception as error:
@@ -181,7 +183,7 @@ class Batcher(Generic[R]):
             return
         finally:
             self._num_running = 0
-        self._window.on_batch(num_outstanding, loop.time() - batch[0].arrived, loop.time())
+        self._window.on_batch(loop.time() - batch[0].arrived, loop.time())
         self._on_batch(len(texts), time.perf_counter() - began)
         start = 0
         for entry in batch:
