@@ -69,6 +69,10 @@ def test_reviews_are_predicted_and_tinted_while_typing(page: Page) -> None:
         f"{'good' if expected(text)[0] == 'positive' else 'bad'} for t4" for text in ("a fine 💡 film", "<b>bad</b>")
     ]
     assert marks[0].get_attribute("title").endswith(f"supports {expected('a fine 💡 film')[0]}: 0.50")
+    colours = page.page.eval_on_selector_all("meter", "all => all.map(meter => meter.className)")
+    assert colours == [
+        "good" if expected(text)[0] == "positive" else "bad" for text in ("a fine 💡 film", "<b>bad</b>")
+    ]
     page.page.fill("#texts", "")
     page.page.wait_for_selector(".review", state="detached")
 
@@ -96,6 +100,26 @@ def test_a_csv_file_is_scored_drawn_and_downloaded(page: Page, tmp_path: Path) -
     assert [row[3] for row in found[1:]] == labels
     numbers = [max(chance(row[1]), 1 - chance(row[1])) for row in ROWS[1:]]
     assert [float(row[4]) for row in found[1:]] == pytest.approx(numbers, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "has no rows"),
+        (b"id,text\n", "has no rows"),
+        (b"PK\x03\x04\x00\x00a spreadsheet", "is not a text file"),
+        (b"id,price\n1,2.5\n2,3.5\n", "No column seems to contain text"),
+        ("id,text\n1,un café très bon\n".encode("latin-1"), "in.csv: 1 rows"),
+    ],
+)
+def test_wrong_files_are_named(page: Page, content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(content)
+    page.page.click("#tab-csv")
+    page.page.set_input_files("#file", str(tmp_path / "in.csv"))
+    page.page.wait_for_selector(f"text={words}")
+    if "rows" in words and content.count(b"\n") > 1:
+        page.page.click("#score")
+        page.page.wait_for_selector("text=un café très bon")
 
 
 def test_a_large_file_is_sent_in_chunks_and_waits_while_the_service_is_busy(page: Page, client: Client) -> None:

@@ -179,6 +179,13 @@ def test_facts_of_the_run_are_shown(client: Client) -> None:
     assert found["limits"]["max_texts"] == 256
 
 
+def test_without_a_test_split_the_metrics_are_those_of_the_validation_split(folder: Path) -> None:
+    (folder / "result.json").write_text('{"test": {}, "valid": {"accuracy": 0.75}}')
+    with served(folder) as client:
+        found = client.get("/model").json["metrics"]
+    assert found["split"] == "valid" and found["accuracy"] == 0.75
+
+
 def test_hostile_facts_are_left_out(folder: Path) -> None:
     (folder / "behaviour.json").write_text('{"kinds": {"a": 1, "b": {"passed": 9, "cases": 3}, "c": []}}')
     (folder / "result.json").write_text('{"test": {"accuracy": "high", "reliability": [1, {"low": null}]}}')

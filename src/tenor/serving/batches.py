@@ -52,9 +52,9 @@ class _Entry(Generic[R]):
 class Window:
     """How many texts may be on their way: as many as have lately been computed within the longest wait.
 
-    The window grows by a little while it is too small for the requests and texts are fast, and shrinks by a share when a
-    text was late, as TCP does (Chiu and Jain 1989). So it follows the speed of the model, the length of the texts and what else
-    the machine does, without an estimate of any of them.
+    The window grows by a little while it is too small for the requests and texts are fast, and shrinks by a share when
+    a text was late, as TCP does (Chiu and Jain 1989). So it follows the speed of the model, the length of the texts and
+    what else the machine does, without an estimate of any of them.
     """
 
     def __init__(self, limits: BatchLimits) -> None:

@@ -24,7 +24,7 @@ _BIN = ("low", "high", "rows", "probability", "share")
 def read_facts(folder: Path) -> RunFacts:
     """The facts of a run folder as JSON values; None for what it does not have."""
     result = _object(folder / "result.json")
-    split = "test" if isinstance(result.get("test"), dict) else "valid"
+    split = "test" if isinstance(result.get("test"), dict) and result["test"] else "valid"
     return {
         "card": _card(folder / "README.md"),
         "metrics": _metrics(result.get(split), split),

@@ -54,6 +54,9 @@ function decode(bytes) {
   }
 }
 
+// Whether a cell of the first rows has two words; a file of numbers has none.
+const hasText = rows => rows.slice(1, 50).some(row => row.some(cell => /\p{L}\P{L}+\p{L}|\p{Lo}/u.test(cell)));
+
 // The column that most probably holds the text: by its name, else the one with the longest cells.
 function guessColumn(rows) {
   const names = ["reviewtext", "review_text", "text", "review", "review_body", "body", "comment", "summary", "content"];

@@ -1,10 +1,11 @@
 // What is known about the model: its card, its calibration and its behaviour tests.
 {
+  const inline = line => line.split(/(`[^`]*`)/).map(part =>
+    part.length > 1 && part.startsWith("`") ? make("code", {}, part.slice(1, -1)) : part.replace(/\*\*/g, ""));
+
   // The Markdown that model cards use: headings, lists, tables, code and paragraphs.
   const markdown = text => {
     const found = [];
-    const inline = line => line.split(/(`[^`]*`)/).map(part =>
-      part.length > 1 && part.startsWith("`") ? make("code", {}, part.slice(1, -1)) : part.replace(/\*\*/g, ""));
     const cells = line => line.split("|").slice(1, -1).map(cell => cell.trim());
     const lines = text.split("\n");
     for (let place = 0; place < lines.length; place++) {
@@ -67,7 +68,7 @@
 
   const showCalibration = (metrics, labels) => {
     const place = $("calibration");
-    if (!metrics) return place.append(make("p", {}, "Not measured: this run has no metrics. Train it to the end with `tenor train`."));
+    if (!metrics) return place.append(make("p", {}, ...inline("Not measured: this run has no metrics. Train it to the end with `tenor train`.")));
     const what = labels.length === 2 ? labels[1] : "the predicted class";
     place.append(make("h2", {}, "Metrics of the " + metrics.split + " split"), rowsOf(["metric", "value"], [
       ["accuracy", number(metrics.accuracy)], ["accuracy of the majority baseline", number(metrics.majority_accuracy)],
@@ -81,7 +82,7 @@
 
   const showBehaviour = kinds => {
     const place = $("behaviour");
-    if (!kinds) return place.append(make("p", {}, "Not measured: this run has no behaviour tests. `tenor evaluate --behaviour` runs them."));
+    if (!kinds) return place.append(make("p", {}, ...inline("Not measured: this run has no behaviour tests. `tenor evaluate --behaviour` runs them.")));
     place.append(make("h2", {}, "Behaviour tests"), rowsOf(["kind", "passed", "cases", "share"], Object.entries(kinds).map(
       ([kind, {passed, cases, hard}]) => [kind + (hard ? " (hard)" : ""), number(passed), number(cases), percent(passed / cases)])));
   };

@@ -7,17 +7,19 @@
     report("");
     $("csv-result").hidden = true;
     if (file.size > MOST_BYTES) return report("The file has more than 200 MB. Use `tenor predict` for it.");
-    table = parseCsv(decode(new Uint8Array(await file.arrayBuffer())));
+    const text = decode(new Uint8Array(await file.arrayBuffer()));
     name = file.name;
+    $("csv-choice").hidden = true;
+    if (text.includes("\0")) return report(`${name} is not a text file. Save the table as CSV, and choose that file.`);
+    table = parseCsv(text);
     if (table.length < 2) {
-      $("csv-choice").hidden = true;
       return report(`${name} has no rows. It needs a line with column names and at least one row.`);
     }
     $("csv-name").textContent = `${name}: ${(table.length - 1).toLocaleString("en")} rows`;
     $("column").replaceChildren(...table[0].map((title, place) => make("option", {value: place}, title || `column ${place + 1}`)));
     $("column").value = guessColumn(table);
     $("csv-choice").hidden = false;
-    $("csv-note").textContent = "";
+    $("csv-note").textContent = hasText(table) ? "" : "No column seems to contain text. Choose the right column, or another file.";
   };
 
   // Chunks that stay below the limits of the service.

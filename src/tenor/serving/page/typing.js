@@ -28,7 +28,8 @@
     $("results").replaceChildren(...answer.predictions.map((prediction, place) => make("div", {className: "review"},
       make("p", {className: "verdict"},
         make("strong", {}, prediction.label),
-        make("meter", {min: 0, max: 1, value: prediction.probability, ariaLabel: "probability"}),
+        make("meter", {min: 0, max: 1, value: prediction.probability, ariaLabel: "probability",
+          className: colourOf(prediction.label, labels)}),
         make("span", {}, percent(prediction.probability))),
       tinted(texts[place], prediction, labels))));
     $("legend").textContent = "Underlined words support the label; dotted words speak against it. Stronger colour counts more.";
