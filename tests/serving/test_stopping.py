@@ -22,6 +22,7 @@ from helpers.service import Client, FakeModel, serve_command, served, until
 
 import tenor
 from tenor.errors import WorkerError
+from tenor.serving.model import grouped
 from tenor.serving.process.remote import RemoteModel
 from tenor.serving.reload import CurrentModel
 from tenor.serving.server import bind
@@ -272,9 +273,8 @@ def check_same(client: Client, run: Path, texts: list[str]) -> None:
         assert list(found["probabilities"].values()) == pytest.approx(row.tolist(), abs=1e-5)
         assert all(text[p["start"] : p["end"]] == p["text"] for p in found["explanation"])
         assert found["label"] == model.predict([text])[0].label
-        own = [
-            (*piece[:3], pytest.approx(piece.contribution, abs=1e-5)) for piece in model.explain(text, found["label"])
-        ]
+        pieces = grouped(text, model.explain(text, found["label"]))
+        own = [(start, end, words, pytest.approx(value, abs=1e-5)) for start, end, words, value in pieces]
         assert [(p["start"], p["end"], p["text"], p["contribution"]) for p in found["explanation"]] == own
 
 
