@@ -22,7 +22,7 @@ from fuzz.seeds import Seeds
 from helpers.pages import foreign_code
 
 MOST_MEMORY = 500.0  # megabytes of resident memory
-MOST_SECONDS = 10.0  # of processor time; a page of plots needs 2 s alone and 5 s beside a dozen busy processes
+MOST_SECONDS = 10.0  # of processor time; a page of plots takes 2 to 5 s beside a dozen busy processes
 _MOST_MORE_ADDRESSES = 2 << 30
 _LARGEST_FILE = 200 << 20
 
