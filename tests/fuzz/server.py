@@ -99,7 +99,7 @@ def _warm(seeds: Seeds, work: Path) -> None:
     task.close()
     command = typer.main.get_command(cli.build_app())
     cli.build_app = lambda names=(): command  # the same command line, without building it 10,000 times
-    for name in ("insights", "drift", "serve"):  # their threads would hang in a fork, but their code is then compiled
+    for name in ("insights", "drift", "serve"):  # their memory would be part of every child
         _in_child(functools.partial(_run_here, name, seeds, work))
     for name in ("predict", "evaluate run", "report"):
         _run_here(name, seeds, work)
