@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +142,65 @@ def test_a_stopped_job_continues(run: Path, tmp_path: Path, monkeypatch: pytest.
     assert not set(again) & set(done) and len(again) > 1
     assert (tmp_path / "out.jsonl").read_bytes() == whole.read_bytes()
     assert not list(tmp_path.glob(".*"))
+
+
+KILLED = """
+import os, signal, sys
+import tenor
+import tenor.prediction.pieces as pieces
+import tenor.prediction.predict as module
+
+pieces.SMALLEST, write, done = 1024, module._write_piece, []
+
+def stop(task, writer):
+    found = write(task, writer)
+    done.append(task)
+    if len(done) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return found
+
+module._write_piece = stop
+tenor.predict(sys.argv[1], sys.argv[2], sys.argv[3], tenor.PredictSettings(workers=1))
+"""
+
+
+def test_a_killed_job_continues(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenor.prediction.pieces.SMALLEST", 1024)
+    raw, whole, out = (
+        write_json_lines(tmp_path / "new.jsonl", REVIEWS),
+        tmp_path / "whole.parquet",
+        tmp_path / "out.parquet",
+    )
+    words = [sys.executable, "-c", KILLED, str(run), str(raw), str(out)]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False, timeout=200)
+    assert done.returncode == -signal.SIGKILL and not out.exists()
+    kept = sorted(tmp_path.glob(".out.parquet.predicting/*.json"))
+    assert [path.name for path in kept] == ["000000.parquet.json", "000001.parquet.json"]
+    before = [path.stat().st_mtime_ns for path in kept]
+    settings = tenor.PredictSettings(workers=1)
+    write, again = module._write_piece, list[int]()
+    monkeypatch.setattr(module, "_write_piece", lambda task, w: (again.append(task.piece.start), write(task, w))[1])
+    assert tenor.predict(run, raw, out, settings) == tenor.predict(run, raw, whole, settings) == 120
+    assert len(before) == 2 and again.count(0) == 1  # the first piece was computed for `whole` only
+    assert read(out) == read(whole) and not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_a_writer_holds_few_rows(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A packed file is one piece, however large it is."""
+    raw = write_json_lines(tmp_path / "new.jsonl.gz", REVIEWS)
+    settings = tenor.PredictSettings(workers=1, keep_columns=True, line_numbers=True)
+    (tmp_path / "whole").mkdir()
+    tenor.predict(run, raw, tmp_path / "whole" / name, settings)
+    held = list[int]()
+    flush = module.PieceWriter._flush
+
+    def note(writer: Any) -> None:
+        held.append(len(writer._rows))
+        flush(writer)
+
+    monkeypatch.setattr(module.PieceWriter, "_flush", note)
+    monkeypatch.setattr("tenor.prediction.output.TABLE_ROWS", 50)
+    tenor.predict(run, raw, tmp_path / name, settings)
+    assert held == [50, 50, 20]
+    assert read(tmp_path / name) == read(tmp_path / "whole" / name)

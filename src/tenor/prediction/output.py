@@ -1,7 +1,8 @@
 """How predictions are written: JSON lines, CSV or Parquet, beside the columns of the input.
 
 Workers write one file per piece. Pieces of JSON lines are final and are only joined. For CSV and Parquet the pieces are
-Parquet files, because the columns of all pieces must be known before the first row is written.
+streams of Arrow tables, because the columns of all pieces must be known before the first row is written. Each table has
+columns of its own and is small, so memory does not grow with the piece.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, BinaryIO, Self, TextIO
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from tenor.runtime.model import SentimentModel
 from tenor.store.atomic import replacing
 
 SUFFIXES = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+TABLE_ROWS = 10_000  # rows that a writer holds
 OWN = ("file", "line", "label", "probability", "known_words", "probabilities", "explanation")
 
 Row = dict[str, Any]
@@ -91,8 +93,8 @@ class PieceWriter:
     """Writes the rows of one piece."""
 
     def __init__(self, file: Path, kind: str) -> None:
-        self._file, self._kind = file, kind
         self._text: TextIO | None = file.open("w", encoding="utf-8") if kind == "json" else None
+        self._tables: BinaryIO | None = None if kind == "json" else file.open("wb")
         self._rows: list[Row] = []
 
     def write(self, row: Row) -> None:
@@ -100,20 +102,30 @@ class PieceWriter:
             self._text.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
         else:
             self._rows.append(row)
+            if len(self._rows) == TABLE_ROWS:
+                self._flush()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if self._text is not None:
             self._text.close()
+        if self._tables is not None:
+            if kind is None:
+                self._flush()
+            self._tables.close()
 
-    def finish(self) -> None:
-        """Write the rows that are still in memory."""
-        if self._text is None:
-            import pyarrow.parquet as pq
+    def _flush(self) -> None:
+        """Write the rows that are in memory as one table."""
+        if not self._rows:
+            return
+        import pyarrow as pa
 
-            pq.write_table(as_table(self._rows), self._file)
+        table = as_table(self._rows)
+        with pa.ipc.new_stream(self._tables, table.schema) as stream:
+            stream.write_table(table)
+        self._rows = []
 
 
 def as_table(rows: Sequence[Row]) -> Any:
@@ -156,23 +168,33 @@ def join(files: Sequence[Path], out: Path, kind: str) -> None:
             _join_parquet(files, temporary)
 
 
+def _tables(files: Sequence[Path]) -> Iterator[Any]:
+    """The tables of all pieces, one after another."""
+    import pyarrow as pa
+
+    for path in files:
+        with path.open("rb") as file:
+            while file.peek(1):
+                with pa.ipc.open_stream(file) as stream:
+                    yield stream.read_all()
+
+
 def _schema(files: Sequence[Path]) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    return pa.unify_schemas([pq.read_schema(path) for path in files])
+    found: dict[str, Any] = {}
+    for table in _tables(files):
+        found |= {field.name: field for field in table.schema if field.name not in found}
+    return pa.schema(list(found.values()))
 
 
 def _join_csv(files: Sequence[Path], out: Path) -> None:
-    import pyarrow.parquet as pq
-
     names = _schema(files).names
     with out.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, names, restval="", lineterminator="\n")
-        table.writeheader()
-        for path in files:
-            for batch in pq.ParquetFile(path).iter_batches():
-                table.writerows(batch.to_pylist())
+        rows = csv.DictWriter(file, names, restval="", lineterminator="\n")
+        rows.writeheader()
+        for table in _tables(files):
+            rows.writerows(table.to_pylist())
 
 
 def _join_parquet(files: Sequence[Path], out: Path) -> None:
@@ -181,8 +203,8 @@ def _join_parquet(files: Sequence[Path], out: Path) -> None:
 
     schema = _schema(files)
     with pq.ParquetWriter(out, schema) as writer:
-        for path in files:
-            table = pq.read_table(path)
+        for own in _tables(files):
+            table = own
             missing = [name for name in schema.names if name not in table.column_names]
             for name in missing:
                 table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))

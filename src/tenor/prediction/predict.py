@@ -48,7 +48,7 @@ class PredictTask:
     model: ModelRef
     piece: Piece
     out: str  # the file to write
-    kind: str  # its format: json, or Parquet for any other
+    kind: str  # the format of the output
     columns: OutputColumns
     lines_before: int  # lines of the file before the piece
     may_reject: bool  # whether rows that cannot be read are left out
@@ -207,10 +207,8 @@ def predict_piece(task: PredictTask) -> PredictResult:
     record = Path(task.out + ".json")
     if record.exists() and Path(task.out).exists():
         return from_json(PredictResult, json.loads(record.read_text("utf-8")))
-    with replacing(Path(task.out)) as temporary:
-        with PieceWriter(temporary, task.kind) as writer:
-            result = _write_piece(task, writer)
-        writer.finish()
+    with replacing(Path(task.out)) as temporary, PieceWriter(temporary, task.kind) as writer:
+        result = _write_piece(task, writer)
     write_bytes(record, canonical(to_json(result)))
     return result
 
