@@ -311,4 +311,28 @@ SECTIONS = (
         "reviews_per_s",
         "reviews/s",
     ),
+    Section(
+        "serve",
+        "Serve, beside a plain endpoint",
+        (
+            "200 clients that send one review per request without a pause. `plain-fastapi` calls the same model in "
+            "torch once per request. Beside 500 connections that never finish a request, `/healthz` took at most "
+            "1.5 ms. The run was disturbed by other work; [the log](log.md) also has quieter runs."
+        ),
+        "chrt -r 1 tenor bench serve --run run --duration 15 --repeats 1 --out benchmarks/serve.json",
+        (
+            _NAME,
+            Column("clients", "clients"),
+            Column("requests/s", "requests_per_s"),
+            Column("p50 ms", "p50_ms"),
+            Column("p99 ms", "p99_ms"),
+            Column("refused/s", "refused_per_s"),
+            Column("p99 ms of refusals", "refused_p99_ms"),
+            Column("CPU ms per answer", "cpu_ms_per_answer", ".2f"),
+            Column("memory growth in MB", "memory_growth_mb", ".1f"),
+        ),
+        "requests_per_s",
+        "requests/s",
+        lambda row: "requests_per_s" in row,
+    ),
 )
