@@ -12,7 +12,7 @@ import psutil
 import pytest
 from helpers.mpi import needs_mpi, spawn_ranks
 from helpers.processes import child_environment, python
-from helpers.strategies import POINTS, SHORT, train_rank
+from helpers.strategies import POINTS, SHORT
 from helpers.training import events
 from helpers.workers import spawn_workers
 
@@ -104,29 +104,6 @@ def test_it_listens_on_loopback_at_most(outcome: dict[str, Any]) -> None:
     for rank in outcome["ranks"]:
         assert set(rank["listening"]) <= {"looked", "127.0.0.1", "::1"}
         assert "looked" in rank["listening"]
-
-
-def train_alone(out: Path, strategy: str) -> dict[str, Any]:
-    """Train with one worker for a little more than one epoch."""
-    return train_rank(str(out), strategy=strategy, max_steps=150)
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    result = train_alone(tmp_path_factory.mktemp("single") / "run", "single")
-    assert result["test"]["accuracy"] > 0.9
-    return result
-
-
-@pytest.mark.parametrize("strategy", TOGETHER)
-def test_one_worker_is_enough(strategy: str, alone: dict[str, Any], tmp_path: Path) -> None:
-    result = train_alone(tmp_path / "run", strategy)
-    assert result["workers"] == 1 and result["steps"] == 150
-    assert result["bytes_sent"] == 0
-    if strategy == "diloco":  # its outer momentum also acts with one worker
-        assert result["test"]["accuracy"] > alone["test"]["accuracy"] - 0.03
-    else:
-        assert result["weights_sha256"] == alone["weights_sha256"]
 
 
 KILLED = [  # `async` replaces killed workers: tests/faults
