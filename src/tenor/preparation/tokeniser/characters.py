@@ -28,7 +28,7 @@ TAG = 8  # <, which may begin an HTML tag
 
 
 @dataclass(frozen=True)
-class Characters:
+class CharacterTables:
     """The tables for one way of cleaning texts."""
 
     kinds: npt.NDArray[np.uint8]  # (CODE_POINTS,): for raw text
@@ -38,7 +38,7 @@ class Characters:
 
 
 @functools.cache
-def characters(clean: str = "words", marks: bool = True) -> Characters:
+def characters(clean: str = "words", marks: bool = True) -> CharacterTables:
     """The tables for one way of cleaning.
 
     Args:
@@ -62,7 +62,7 @@ def characters(clean: str = "words", marks: bool = True) -> Characters:
     lower = _lower(pinned["lower"])
     fold = np.zeros(256, np.uint8)
     fold[:128] = np.where(kinds[:128] == WORD, lower[:128], 0)
-    return Characters(kinds, plain, lower, fold)
+    return CharacterTables(kinds, plain, lower, fold)
 
 
 def lower_case(text: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tenor.preparation.tokeniser.characters import Characters, characters
+from tenor.preparation.tokeniser.characters import CharacterTables, characters
 from tenor.preparation.tokeniser.clean import plain
 from tenor.preparation.tokeniser.kernel import SLOW, tokenise
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
@@ -67,7 +67,7 @@ class Tokeniser:
     """
 
     def __init__(self, settings: TokeniserSettings, table: WordTable, *, frozen: bool = False, stop: int = 0) -> None:
-        self.characters: Characters = characters(settings.clean, settings.marks)
+        self.characters: CharacterTables = characters(settings.clean, settings.marks)
         self.table = table
         self.frozen = frozen
         self.stop = stop  # ids below this are stop words
