@@ -61,6 +61,7 @@ bench: $(VENV)/.demo  ## measure scaling with 1 and 2 workers, and plans beside 
 	@$(BIN)/python tools/plan_scores.py --out benchmarks/plan-scores.json
 
 docs: $(VENV)/.dev  ## rewrite the pages that are made from code and results
+	@$(BIN)/python tools/options.py
 	@$(BIN)/python tools/file_list.py
 	@$(BIN)/python tools/command_reference.py
 	@$(BIN)/python tools/api_reference.py

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "tenor"
 LEVELS = (
     ("errors", "cgroup"),
     ("toml",),
-    ("world", "progress", "settings", "environment", "memory", "compiled", "threads", "wording"),
+    ("world", "progress", "settings", "options", "environment", "memory", "compiled", "threads", "wording"),
     ("corpus", "engines", "store", "groups"),
     ("preparation",),
     ("models", "evaluation"),
@@ -263,7 +263,7 @@ def test_every_name_in_the_order_of_a_room_exists(room: str) -> None:
     ("source", "room"),
     [
         ("from tenor.training.loop import run", "models"),
-        ("def f():\n    import tenor.cli.bar", "reports"),
+        ("def f():\n    import tenor.cli.console", "reports"),
         ("from tenor import reports", "bench"),
         ("from tenor import load", "serving"),
         ("from ..training import loop", "store"),

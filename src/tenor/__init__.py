@@ -22,12 +22,13 @@ The functions follow the data through the stages:
     tenor.load_vectors  folder or file → word vectors in memory
     tenor.neighbours    word vectors and words → the nearest words
 
-Functions that are also commands take a settings object with the options of the command. All errors are TenorErrors.
+Functions that are also commands take the options of the command as keywords, such as `epochs=3`, or a settings object
+with all of them, such as `TrainSettings(epochs=3)`. A keyword overrides the object. All errors are TenorErrors.
 
 Example:
     >>> import tenor
     >>> tenor.prepare("reviews.jsonl.gz", "data")  # doctest: +SKIP
-    >>> tenor.train("data", "run", tenor.TrainSettings(cell="gru", workers=2))  # doctest: +SKIP
+    >>> tenor.train("data", "run", cell="gru", workers=2)  # doctest: +SKIP
     >>> tenor.load("run").predict(["not bad at all"])[0].label  # doctest: +SKIP
     'positive'
 """

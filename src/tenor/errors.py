@@ -20,6 +20,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+ARGUMENTS = {"from": "from_run"}  # options that cannot have the same name in Python
+
 # An option, such as --batch-size, that is not part of a command in backticks or of a value in quotes
 _OPTION = re.compile(r"`[^`]*`|(?<![\w'\"-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)")
 
@@ -111,7 +113,11 @@ def _classes(base: type[TenorError]) -> dict[str, type[TenorError]]:
 
 def name_settings(text: str) -> str:
     """Replace options by the names that Python callers know: `--batch-size` becomes `batch_size`."""
-    return _OPTION.sub(lambda found: found[0] if found[1] is None else found[1].replace("-", "_"), text)
+
+    def argument(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else ARGUMENTS.get(found[1], found[1].replace("-", "_"))
+
+    return _OPTION.sub(argument, text)
 
 
 class UsageError(TenorError):

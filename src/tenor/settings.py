@@ -8,17 +8,20 @@ replaces the option by the argument's name for Python callers.
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import numbers
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tenor.errors import UsageError
+from tenor.errors import ARGUMENTS, UsageError
 from tenor.toml import read_toml
 
 T = TypeVar("T")
 AUTO_WORKERS = "auto"
+_OPTIONS = {argument: option for option, argument in ARGUMENTS.items()}
 CHOSEN: Any = None  # the default of settings that a command chooses, see `setting`
 
 
@@ -48,7 +51,7 @@ class Settings:
 
 def option_name(name: str) -> str:
     """`batch_size` as `--batch-size`."""
-    return "--" + name.replace("_", "-")
+    return "--" + _OPTIONS.get(name, name).replace("_", "-")
 
 
 def wrong_value(name: str, value: object, remedy: str) -> UsageError:
@@ -71,6 +74,34 @@ def build(kind: type[T], changes: dict[str, Any], file: Path | None = None) -> T
 def given(kind: type[Any], changes: dict[str, Any], file: Path | None = None) -> dict[str, Any]:
     """The settings that the user gave, in a TOML file or as `changes`, which override the file."""
     return {**(_read_toml(kind, file) if file else {}), **changes}
+
+
+def chosen(kind: type[T], settings: T | None, options: Mapping[str, Any]) -> T:
+    """The settings that a Python caller means: the keywords override the settings object, or else the defaults.
+
+    Args:
+        kind: The settings class of the function.
+        settings: What the caller passed as `settings`.
+        options: The other keywords that the caller passed.
+
+    Raises:
+        UsageError: A keyword is not a setting, or a value is not allowed.
+    """
+    if settings is not None and not isinstance(settings, kind):
+        remedy = f"pass tenor.{kind.__name__}(…), or each setting as a keyword"
+        raise UsageError(f"settings cannot be of the type {type(settings).__name__}", remedy=remedy)
+    known = field_names(kind)
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"known settings are {', '.join(sorted(known))}"
+            raise UsageError(f"there is no setting {name!r}", remedy=remedy)
+    values = typed(kind, {name: _plain(value) for name, value in options.items()})
+    return dataclasses.replace(settings, **values) if settings is not None else kind(**values)  # type: ignore[type-var]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
 def field_names(kind: type[Any]) -> set[str]:
@@ -132,22 +163,40 @@ def _read_toml(kind: type[Any], file: Path) -> dict[str, Any]:
         remedy = "give --config a TOML file that exists and can be read"
         raise UsageError(f"cannot read the settings: {error.strerror}", where=file, remedy=remedy) from error
     known = typing.get_type_hints(kind)
-    values = {name.replace("-", "_"): value for name, value in values.items()}
-    for name, value in values.items():
+    values = {ARGUMENTS.get(name, name.replace("-", "_")): value for name, value in values.items()}
+    for name in values:
         if name not in known:
             raise UsageError(
                 f"has the unknown setting {name!r}", where=file, remedy=f"known settings are {', '.join(sorted(known))}"
             )
-        values[name] = _convert(value, known[name], name, file)
-    return values
+    return typed(kind, values, file)
 
 
-def _convert(value: Any, wanted: Any, name: str, file: Path) -> Any:
-    """Check a TOML value against the type of its field. An integer may stand for a float, an array for a tuple."""
+def typed(kind: type[Any], values: Mapping[str, Any], where: Path | None = None) -> dict[str, Any]:
+    """Values for fields of a settings class, checked against the types of the fields.
+
+    Args:
+        kind: The settings class.
+        values: Values by the names of fields. None is allowed where it is the default of the field.
+        where: The file that they come from, for messages.
+
+    Raises:
+        UsageError: A value has a type that its field cannot have.
+    """
+    hints = typing.get_type_hints(kind)
+    empty = {field.name for field in dataclasses.fields(kind) if field.default is None}
+    return {
+        name: None if value is None and name in empty else _convert(value, hints[name], name, where)
+        for name, value in values.items()
+    }
+
+
+def _convert(value: Any, wanted: Any, name: str, file: Path | None) -> Any:
+    """Check a value against the type of its field. An integer may stand for a float, an array for a tuple."""
     kinds = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
     for kind in kinds:
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
+        if kind in (int, float) and not isinstance(value, bool) and isinstance(value, numbers.Integral):
+            return kind(int(value))  # also an integer of NumPy
         if typing.get_origin(kind) is tuple and isinstance(value, list):
             return tuple(value)
         if kind is Path and isinstance(value, str):

@@ -97,10 +97,11 @@ class ReviewClassifier(ClassifierMixin, BaseEstimator):
                 file.write(json.dumps({"text": clean, "label": str(place + 1)}, ensure_ascii=False) + "\n")
         labels: dict[str, Any] = {"negative": "1", "positive": "2"} if len(self.classes_) == 2 else {"labels": "stars"}
         shares: dict[str, Any] = {"valid_share": self.valid_share, "test_share": 0.0, "dedupe": False}
-        prepare([folder / "rows.jsonl"], folder / "data", PrepareSettings(workers=self.workers, **shares, **labels))
+        reading = PrepareSettings(workers=self.workers, **shares, **labels)
+        prepare([folder / "rows.jsonl"], folder / "data", reading, progress=False)
         chosen: dict[str, Any] = {} if self.epochs is None else {"epochs": self.epochs}
         settings = TrainSettings(preset=self.preset, seed=self.seed, workers=self.workers, test=False, **chosen)
-        train(folder / "data", folder / "run", settings)
+        train(folder / "data", folder / "run", settings, progress=False)
         return read_run(folder / "run")
 
     def predict_proba(self, X: Texts) -> NDArray[np.float32]:  # noqa: N803

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tenor.cli import console
-from tenor.cli.console import Console, Lines, rate, table
+from tenor.cli.console import Console, table
+from tenor.progress import lines
+from tenor.progress.lines import Lines, rate
 
 
 def test_long_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = [1000.0]
-    monkeypatch.setattr(console.time, "monotonic", lambda: now[0])
-    progress = Lines(Console())
+    monkeypatch.setattr(lines.time, "monotonic", lambda: now[0])
+    progress = Lines(Console().say)
     progress.start("bench balance", 40, "run")
     for step in range(1, 5):
         now[0] = 1000.0 + 20 * step
@@ -23,7 +24,7 @@ def test_long_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Lines(Console())
+    progress = Lines(Console().say)
     progress.start("mapping", None, "B")
     for _ in range(100):
         progress.advance(1e6)

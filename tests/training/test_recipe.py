@@ -17,7 +17,7 @@ DATA = DataFacts(rows=50_000, tokens=4_000_000)
 @pytest.mark.parametrize("rows", [1, 500, 6_000, 60_000, 3_600_000])
 def test_every_setting_has_a_value_at_any_size(preset: str, rows: int) -> None:
     settings = complete(TrainSettings(preset=preset), DataFacts(rows, 80 * rows))
-    optional = {"stage"}
+    optional = {"stage", "from_run"}
     assert not [name for name, value in vars(settings).items() if value is CHOSEN and name not in optional]
     assert settings.epochs * math.ceil(rows / settings.batch_size) >= min(2 * rows, 500)  # enough steps
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
-import time
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
-from tenor.progress import Progress, Silent
+from tenor.progress import Progress, terminal_bar
+from tenor.progress.lines import Lines, Warnings, visible
 from tenor.store.strict import strict_json
-
-SECONDS_BETWEEN_LINES = 30.0  # of progress without a terminal
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline
-_SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 class Console:
@@ -40,65 +34,8 @@ class Console:
     def progress(self) -> Progress:
         """A bar on a terminal. In a pipe or a file: lines, and with `json` only warnings."""
         if not sys.stderr.isatty():
-            return Lines(self) if not self.json else Warnings(self)
-        from tenor.cli.bar import Bar
-
-        return Bar()
-
-
-def visible(text: str) -> str:
-    """The text with control characters spelt out: names in a stranger's file must not command the terminal.
-
-    >>> visible("a\x1b[31m")
-    'a\\x1b[31m'
-    """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-class Lines(Silent):
-    """Progress without a terminal: messages, and a line about the progress of long work twice per minute."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.start("", None, "")
-
-    def start(self, stage: str, total: float | None, unit: str) -> None:
-        self.stage, self.total, self.unit = stage, total, unit
-        self.done, self.began = 0.0, time.monotonic()
-        self.last = self.began
-
-    def advance(self, amount: float, note: str = "") -> None:
-        self.done += amount
-        now = time.monotonic()
-        if now - self.last < SECONDS_BETWEEN_LINES:
-            return
-        self.last = now
-        speed = self.done / (now - self.began)
-        parts = [self.stage, rate(speed, self.unit)]
-        if self.total and speed:
-            left = timedelta(seconds=round(max(0.0, self.total - self.done) / speed))
-            parts[1:1] = [f"{self.done / self.total:.0%}", f"{left} left"]
-        self.say("  ".join(filter(None, [*parts, note])))
-
-    def say(self, line: str) -> None:
-        self.console.say(line)
-
-
-class Warnings(Silent):
-    """Progress for a script: only warnings."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-
-    def warn(self, line: str) -> None:
-        self.console.say(line)
-
-
-def rate(speed: float, unit: str) -> str:
-    """Amount per second, such as `1.2 MB/s`."""
-    size, prefix = next(((s, p) for s, p in _SCALE if speed >= s), (1.0, ""))
-    shown = f"{speed / size:.1f}" if speed >= 1 else f"{speed:.2g}"
-    return f"{shown} {prefix}{unit}/s"
+            return Lines(self.say) if not self.json else Warnings(self.say)
+        return terminal_bar()
 
 
 def lines(values: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,14 @@ from tenor.embedding.workers.team import TeamWork, WorkerTeam
 from tenor.environment import usable_cores
 from tenor.errors import Stopped, TenorError, UsageError, WorkerError
 from tenor.groups import choose_backend, join
-from tenor.progress import SILENT, Progress
+from tenor.progress import SILENT, Progress, Shown, shown
+from tenor.settings import chosen
 from tenor.store.lock import NAME as LOCK
 from tenor.store.lock import locked
 from tenor.world import World, detect
+
+if TYPE_CHECKING:
+    from tenor.options import EmbedOptions
 
 FIRST_LOSS = math.log(2)  # of the first predictions, which are all one half
 FIRST_ROWS = 1 << 14  # rows of random numbers that are made at a time
@@ -59,7 +63,11 @@ class EmbedResult:
 
 
 def embed(
-    source: str | Path, out: str | Path, settings: EmbedSettings | None = None, progress: Progress = SILENT
+    source: str | Path,
+    out: str | Path,
+    settings: EmbedSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[EmbedOptions],
 ) -> EmbedResult:
     """Train word vectors on prepared data or plain text.
 
@@ -72,7 +80,8 @@ def embed(
             or compressed. Every machine reads it.
         out: The folder for the vectors; it must be new or empty, unless `settings.resume` is set. Rank 0 writes it.
         settings: How to train.
-        progress: Where to report words per second, the loss and the time left.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The number of words, words per second, seconds and the mean loss per pair.
@@ -83,9 +92,9 @@ def embed(
         WorkerError: A worker failed, or another machine is lost.
         Stopped: A signal came; a checkpoint was saved.
 
-    >>> tenor.embed("text8", "vectors", tenor.EmbedSettings(dim=50))  # doctest: +SKIP
+    >>> tenor.embed("text8", "vectors", dim=50)  # doctest: +SKIP
     """
-    return embed_as(detect(), Path(source), Path(out), settings or EmbedSettings(), progress)
+    return embed_as(detect(), Path(source), Path(out), chosen(EmbedSettings, settings, options), shown(progress))
 
 
 def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, progress: Progress) -> EmbedResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -26,10 +26,14 @@ from tenor.insights.shares import wilson
 from tenor.prediction.worker_model import ModelRef
 from tenor.preparation.job.accounting import account, check_rows
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
-from tenor.progress import SILENT, Progress
+from tenor.progress import Progress, Shown, shown
+from tenor.settings import chosen
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import open_split
 from tenor.store.reference import LENGTH, Reference, read_reference, sample
+
+if TYPE_CHECKING:
+    from tenor.options import DriftOptions
 
 SAME, DIFFERENT = "same", "different"
 FEWEST_ROWS = 30  # different reviews; fewer say nothing
@@ -64,7 +68,11 @@ class Drift:
 
 
 def measure_drift(
-    run: str | Path, files: Files, settings: DriftSettings | None = None, progress: Progress = SILENT
+    run: str | Path,
+    files: Files,
+    settings: DriftSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[DriftOptions],
 ) -> Drift:
     """Compare new reviews with those of a run's data.
 
@@ -77,7 +85,8 @@ def measure_drift(
         files: Files, folders or globs of new reviews, in any format that `prepare` reads. Ratings are optional; with
             them, neutral rows are left out as in the run's data.
         settings: How to read the files, what to compare with, and what counts as different.
-        progress: Shows how far the work is.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The verdict, the AUC with its interval, unknown words, lengths, predicted shares and the phrases that changed.
@@ -90,7 +99,7 @@ def measure_drift(
     >>> tenor.measure_drift("run", "new.jsonl").verdict  # doctest: +SKIP
     'same'
     """
-    settings = settings or DriftSettings()
+    settings, progress = chosen(DriftSettings, settings, options), shown(progress)
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     scorer = RunScorer(ModelRef.of(run))
     reference = distinct(_reference(Path(run), scorer, settings, progress), settings.rows, settings.seed)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -29,7 +29,11 @@ from tenor.insights.times import NO_DAY, choose_period, periods_of
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.worker_model import ModelRef
 from tenor.preparation.job.accounting import account, check_rows
-from tenor.progress import SILENT, Progress
+from tenor.progress import Progress, Shown, shown
+from tenor.settings import chosen
+
+if TYPE_CHECKING:
+    from tenor.options import InsightsOptions
 
 Files = str | Path | Sequence[str | Path]
 
@@ -54,7 +58,11 @@ class Insights:
 
 
 def find_insights(
-    run: str | Path, files: Files, settings: InsightsSettings | None = None, progress: Progress = SILENT
+    run: str | Path,
+    files: Files,
+    settings: InsightsSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[InsightsOptions],
 ) -> Insights:
     """Find what the reviews in raw files say, according to the model of a run.
 
@@ -62,7 +70,8 @@ def find_insights(
         run: A folder made by `tenor train`.
         files: Files, folders or globs of reviews in any format that `prepare` reads. Ratings are optional.
         settings: Columns to group by and of dates, how to read the files, and where to score them.
-        progress: Shows how far the work is.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         Shares of negative reviews with intervals, phrases that drive each side, rising phrases, worst groups, suspected
@@ -73,11 +82,11 @@ def find_insights(
         CorpusError: A file cannot be read, or lacks a column.
         UsageError: The settings do not fit the files.
 
-    >>> found = tenor.find_insights("run", "reviews.jsonl", tenor.InsightsSettings(by="asin"))  # doctest: +SKIP
+    >>> found = tenor.find_insights("run", "reviews.jsonl", by="asin")  # doctest: +SKIP
     >>> found.as_dict()["phrases"]["negative"][0]["phrase"]  # doctest: +SKIP
     'waste of money'
     """
-    settings = settings or InsightsSettings()
+    settings, progress = chosen(InsightsSettings, settings, options), shown(progress)
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     ref = ModelRef.of(run)
     scorer = RunScorer(ref)

@@ -12,6 +12,7 @@ from typing import Any
 from tenor.errors import UsageError
 from tenor.planning.rows import PlanRow
 from tenor.planning.settings import PlanSettings
+from tenor.settings import option_name
 from tenor.store.atomic import check_target, write_bytes
 from tenor.training.settings import TrainSettings
 
@@ -106,10 +107,10 @@ def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, An
 
 
 def _option(name: str, value: Any) -> list[str]:
-    flag = name.replace("_", "-")
+    flag = option_name(name)
     if isinstance(value, bool):
-        return [f"--{flag}" if value else f"--no-{flag}"]
-    return [f"--{flag}", str(value)]
+        return [flag if value else f"--no-{flag[2:]}"]
+    return [flag, str(value)]
 
 
 def _slurm(job: Job) -> str:

@@ -11,7 +11,7 @@ from tenor.corpus.labels import BINARY, STARS
 from tenor.errors import RunError
 from tenor.evaluation.behaviour.cases import read_cases
 from tenor.evaluation.behaviour.judge import Behaviour, TextAnswer, judge
-from tenor.progress import SILENT, Progress
+from tenor.progress import Shown, shown
 from tenor.runtime.model import SentimentModel, load
 from tenor.store.atomic import write_bytes
 from tenor.store.strict import strict_json
@@ -19,7 +19,7 @@ from tenor.store.strict import strict_json
 NAME = "behaviour.json"
 
 
-def check_behaviour(run: str | Path, progress: Progress = SILENT) -> Behaviour:
+def check_behaviour(run: str | Path, progress: Shown = None) -> Behaviour:
     """Try a run on written cases: negation, contrast, typos, names that must not matter, and others.
 
     The result is also written to `behaviour.json` in the run folder, where `tenor.report` finds it. The cases are
@@ -43,7 +43,8 @@ def check_behaviour(run: str | Path, progress: Progress = SILENT) -> Behaviour:
     texts = list(dict.fromkeys(text for case in cases for text in case.texts))
     answers, unknown = answer(model, texts, run)
     if unknown:
-        progress.warn(f"the model knows no word of {unknown:,} of the {len(texts):,} texts of the behaviour tests")
+        warning = f"the model knows no word of {unknown:,} of the {len(texts):,} texts of the behaviour tests"
+        shown(progress).warn(warning)
     result = judge(cases, dict(zip(texts, answers, strict=True)))
     if Path(run).is_dir():  # a compact model has no folder
         write_bytes(Path(run) / NAME, (strict_json(result.as_dict(), indent=1) + "\n").encode())

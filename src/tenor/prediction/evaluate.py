@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tenor.corpus.files.source import Source
 from tenor.corpus.labels import LabelRule
@@ -30,11 +30,15 @@ from tenor.prediction.titles import open_with_title, title_of
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.preparation.job.accounting import RowCounts
 from tenor.preparation.settings import PrepareSettings
-from tenor.progress import SILENT, Progress
+from tenor.progress import Progress, Shown, shown
 from tenor.runtime.model import SentimentModel
+from tenor.settings import chosen
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.threads import describe_team
+
+if TYPE_CHECKING:
+    from tenor.options import EvaluateOptions
 
 _LABELS = ("labels", "negative", "positive")
 
@@ -72,7 +76,11 @@ class SelectedRows:
 
 
 def evaluate(
-    run: str | Path, data: str | Path, settings: EvaluateSettings | None = None, progress: Progress = SILENT
+    run: str | Path,
+    data: str | Path,
+    settings: EvaluateSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Measure a run on a split of prepared data, or on every labelled row of a raw file.
 
@@ -82,7 +90,8 @@ def evaluate(
         run: A folder made by `tenor train`.
         data: A folder made by `tenor prepare`, or a raw file with labels.
         settings: The split, how to read a raw file, and the number of workers.
-        progress: Shows how far the work is.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The metrics, those of the majority baseline, and the number of rows: `rows_read` = `rows` (measured) + `dropped`
@@ -97,7 +106,7 @@ def evaluate(
     >>> tenor.evaluate("run", "data").accuracy  # doctest: +SKIP
     0.871
     """
-    settings = settings or EvaluateSettings()
+    settings, progress = chosen(EvaluateSettings, settings, options), shown(progress)
     ref = ModelRef.of(run)
     model = model_of(ref)
     engine = LocalEngine(num_workers(settings.workers))

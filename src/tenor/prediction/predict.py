@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
@@ -33,10 +33,14 @@ from tenor.prediction.settings import PredictSettings
 from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title
 from tenor.prediction.worker_model import ModelRef, model_of
-from tenor.progress import SILENT, Progress
+from tenor.progress import SILENT, Progress, Shown, shown
 from tenor.runtime.model import SentimentModel
+from tenor.settings import chosen
 from tenor.store.atomic import canonical, check_target, replacing, write_bytes
 from tenor.threads import describe_team
+
+if TYPE_CHECKING:
+    from tenor.options import PredictOptions
 
 Inputs = str | Path | Sequence[str | Path]
 
@@ -89,7 +93,8 @@ def predict(
     source: Inputs,
     out: str | Path,
     settings: PredictSettings | None = None,
-    progress: Progress = SILENT,
+    progress: Shown = None,
+    **options: Unpack[PredictOptions],
 ) -> int:
     """Predict every review of one or more files.
 
@@ -100,7 +105,9 @@ def predict(
         out: The file to write. It has one row per review, in the order of the input, with `label`, `probability` and
             `known_words`. It appears when all reviews are predicted. If the job is stopped, the same call continues it.
         settings: How to read the input, what to write, and where to predict.
-        progress: Shows how far the work is. A warning counts the reviews without any known word.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+            A warning counts the reviews without any known word.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The number of reviews that were predicted.
@@ -114,7 +121,7 @@ def predict(
     >>> tenor.predict("run", "reviews.jsonl.gz", "labels.jsonl", tenor.PredictSettings(workers=4))  # doctest: +SKIP
     9124
     """
-    return predict_rows(run, source, out, settings, progress).rows
+    return predict_rows(run, source, out, chosen(PredictSettings, settings, options), shown(progress)).rows
 
 
 def predict_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 from tenor.errors import RunError, UsageError
 from tenor.reports import page
@@ -18,7 +19,11 @@ from tenor.reports.sections.vectors import vectors_section
 from tenor.reports.settings import ReportSettings
 from tenor.reports.values import counted
 from tenor.reports.vectors_data import VectorsData, holds_vectors, read_vectors
+from tenor.settings import chosen
 from tenor.store.atomic import check_target, write_bytes
+
+if TYPE_CHECKING:
+    from tenor.options import ReportOptions
 
 MOST_SOURCES = 40
 _FOOTER = "Written by Tenor. This page is self-contained: it loads nothing from the network."
@@ -27,7 +32,10 @@ Source = RunData | ResultData | VectorsData
 
 
 def report(
-    sources: str | Path | Sequence[str | Path], out: str | Path | None = None, settings: ReportSettings | None = None
+    sources: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    settings: ReportSettings | None = None,
+    **options: Unpack[ReportOptions],
 ) -> Path:
     """Write one self-contained HTML file about runs, results and word vectors.
 
@@ -40,6 +48,7 @@ def report(
         out: The file to write. Default: `report.html` in the folder, beside a result the same name with `.html`,
             and `report.html` in the current folder for several sources.
         settings: The price of a worker, for plots against dollars.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The path of the file.
@@ -52,6 +61,7 @@ def report(
     >>> tenor.report(["run", "run-gru"], "compare.html")  # doctest: +SKIP
     PosixPath('compare.html')
     """
+    settings = chosen(ReportSettings, settings, options)
     given = [sources] if isinstance(sources, str | Path) else list(sources)
     paths = list(dict.fromkeys(Path(source) for source in given))
     if not 1 <= len(paths) <= MOST_SOURCES:
@@ -60,7 +70,7 @@ def report(
     read = read_sources(paths)
     target = Path(out) if out is not None else default_target(paths)
     check_target(target)
-    write_page(target, render(read, settings or ReportSettings()))
+    write_page(target, render(read, settings))
     return target
 
 

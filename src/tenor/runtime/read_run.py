@@ -6,47 +6,22 @@ Nothing here loads torch: weights are NumPy arrays.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tenor.errors import RunError, StoreError
 from tenor.models.arrays import Array, read_arrays
-from tenor.models.deep.cells import CELLS
-from tenor.models.limits import (
-    MAX_BITS,
-    MAX_CHARACTERS,
-    MAX_CLASSES,
-    MAX_LAYERS,
-    MAX_NGRAM,
-    MAX_WIDTH,
-    MAX_WINDOW,
-    MAX_WORDS,
-    MIN_BITS,
-)
-from tenor.models.spec import POOLING_WIDTHS, DeepSpec, ModelSpec, WideSpec, weight_shapes
+from tenor.models.spec import ModelSpec, weight_shapes
 from tenor.models.wide.characters import Characters, hash_characters
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
 from tenor.preparation.tokeniser.words import are_words
-from tenor.training.runs.config import NAME, read_config, read_settings, refuse_unknown
-from tenor.training.traits import TASKS
+from tenor.training.runs.config import NAME, read_config, read_settings, refuse_other_tasks, refuse_unknown
+from tenor.training.runs.spec import INT64, read_integer, read_object, read_spec
 
-_INT64 = (1 << 63) - 1
-_WIDE_RANGES = {"bits": (MIN_BITS, MAX_BITS), "longest": (1, MAX_NGRAM), "characters": (0, MAX_CHARACTERS)}
-_DEEP_RANGES = {
-    "vocab_size": (2, MAX_WORDS),
-    "embedding_dim": (1, MAX_WIDTH),
-    "hidden": (1, MAX_WIDTH),
-    "layers": (1, MAX_LAYERS),
-    "window": (1, MAX_WINDOW),
-    "length": (1, _INT64),
-}
 _MAX_NAME_LENGTH = 1000  # characters of a class name or a rating
-
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -88,10 +63,10 @@ def check_config(config: Mapping[str, Any], where: Path) -> ModelSpec:
         RunError, ValueError: Something is not allowed.
     """
     refuse_other_tasks(read_settings(config, where), where)
-    spec = _spec(config, where)
+    spec = read_spec(config, where)
     _check_classes(config, spec.num_classes)
-    _integer(config, "max_length", 1, _INT64)
-    tokeniser = _object(config, "tokeniser")
+    read_integer(config, "max_length", 1, INT64)
+    tokeniser = read_object(config, "tokeniser")
     refuse_unknown(tokeniser, [field.name for field in fields(TokeniserSettings)], "tokeniser", where)
     TokeniserSettings.from_dict(tokeniser)
     return spec
@@ -103,55 +78,6 @@ def make_encoder(vocabulary: Vocabulary, spec: ModelSpec, config: Mapping[str, A
     if vocabulary.sha256 != config.get("vocab_sha256") or has_other_size:
         raise RunError("vocab.json is not the vocabulary of the model", where=where, remedy="train it again")
     return Encoder(vocabulary, config["tokeniser"], config["max_length"])
-
-
-def refuse_other_tasks(settings: Mapping[str, Any], folder: Path) -> None:
-    """Fail if the run was not trained on reviews."""
-    task = settings.get("task", "reviews")
-    if task not in [name for name, traits in TASKS.items() if traits.reads_text]:
-        remedy = "give a run trained on reviews; the metrics of this run are in its result.json"
-        raise RunError(f"was trained on the task {task!r:.40}, which has no texts", where=folder, remedy=remedy)
-
-
-def _spec(config: Mapping[str, Any], folder: Path) -> ModelSpec:
-    values = _object(config, "model")
-    refuse_unknown(values, [field.name for field in fields(ModelSpec)], "model", folder)
-    wide = _part(values, "wide", WideSpec, _WIDE_RANGES, folder)
-    deep = _part(values, "deep", DeepSpec, _DEEP_RANGES, folder)
-    if wide is None and deep is None:
-        raise ValueError("'model' has neither a wide nor a deep part")
-    if deep is not None:
-        _check_deep(deep)
-    return ModelSpec(_integer(values, "num_classes", 2, MAX_CLASSES), wide, deep)
-
-
-def _part(
-    model: Mapping[str, Any], name: str, kind: type[T], ranges: Mapping[str, tuple[int, int]], folder: Path
-) -> T | None:
-    """The spec of a part of the model; None if the model has no such part."""
-    if model.get(name) is None:
-        return None
-    values, known = _object(model, name), fields(kind)  # type: ignore[arg-type]
-    refuse_unknown(values, [field.name for field in known], name, folder)
-    for field in known:
-        if field.default is MISSING and field.name not in values:
-            raise ValueError(f"{name!r} has no {field.name}")
-    spec = kind(**values)
-    for number, (least, most) in ranges.items():
-        _integer(vars(spec), number, least, most)
-    return spec
-
-
-def _check_deep(spec: DeepSpec) -> None:
-    for name, choices in (("cell", CELLS), ("pooling", POOLING_WIDTHS)):
-        if (value := getattr(spec, name)) not in list(choices):
-            raise ValueError(f"{name} is {value!r:.40}, not one of {', '.join(choices)}")
-    if not isinstance(spec.bidirectional, bool):
-        raise ValueError(f"bidirectional is {spec.bidirectional!r:.40}, not true or false")
-    for name in ("dropout", "input_dropout"):
-        rate = getattr(spec, name)
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < 1:
-            raise ValueError(f"{name} is {rate!r:.40}, not a number from 0 to below 1")
 
 
 def _check_classes(config: Mapping[str, Any], num_classes: int) -> None:
@@ -173,20 +99,6 @@ def _are_words(value: Any) -> bool:
     if not isinstance(value, list) or not are_words(value):
         return False
     return len(set(value)) == len(value) and all(len(word) <= _MAX_NAME_LENGTH for word in value)
-
-
-def _object(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = config.get(name)
-    if not isinstance(value, dict):
-        raise ValueError(f"'{name}' is not an object")
-    return value
-
-
-def _integer(values: Mapping[str, Any], name: str, least: int, most: int) -> int:
-    value = values.get(name)
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} is {value!r:.40}, not a whole number from {least} to {most:,}")
-    return value
 
 
 def _read_weights(folder: Path, spec: ModelSpec) -> dict[str, Array]:

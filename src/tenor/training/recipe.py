@@ -46,6 +46,7 @@ OTHER_TASKS: dict[str, Any] = {
 # Rough seconds of one core per token and epoch, which only serve to choose a preset for --max-seconds
 SECONDS_PER_TOKEN = {"fast": 1e-6, "default": 8e-6, "best": 40e-6}
 ENOUGH = {"fast": 3, "default": 4, "best": 6}  # epochs for tens of thousands of rows
+FINE_TUNING = 0.5  # of the learning rates of a run from scratch: what is learned already should not be lost
 MANY_ROWS = 1_000_000  # of which two epochs are enough
 VECTOR_WORDS = 20_000_000  # that the word vectors should read
 
@@ -74,8 +75,10 @@ def _for_reviews(settings: TrainSettings, facts: DataFacts, cores: int) -> dict[
         values["ngrams"] = CHARACTER_NGRAM
     elif preset != "fast":  # they triple the time to train and to predict with the wide part
         values["characters"] = WORD_CHARACTERS
-    if model == "wide":
+    if model == "wide" or settings.from_run:
         values["embeddings"] = NO_VECTORS
+    if settings.from_run:
+        values |= {name: FINE_TUNING * values[name] for name in ("lr", "wide_lr")}
     return values
 
 

@@ -91,6 +91,12 @@ class TrainSettings(Settings):
         tuple(TASKS),
         group=DATA,
     )
+    from_run: str | None = setting(
+        None,
+        "Fine-tune this finished run: start from its weights and keep its architecture. DATA must have been prepared "
+        "with --vocab RUN.",
+        group=MODEL,
+    )
     model: str = setting(
         CHOSEN,
         "Parts of the model: n-grams (wide), a recurrent network (deep), or both.",
@@ -362,9 +368,15 @@ class TrainSettings(Settings):
                 option = f"--{name.replace('_', '-')}"
                 what = f"{option} {getattr(self, name)} has no effect with --{other} {getattr(self, other)}"
                 raise UsageError(what, remedy=f"use --{other} {value}, or omit {option}")
-        if self.freeze_embeddings and self.embeddings in (CHOSEN, NO_VECTORS):
+        if self.freeze_embeddings and self.embeddings in (CHOSEN, NO_VECTORS) and not self.from_run:
             what = f"--freeze-embeddings {self.freeze_embeddings} has no effect without --embeddings"
             raise UsageError(what, remedy="give --embeddings, or omit --freeze-embeddings")
+        if self.from_run and self.embeddings not in (CHOSEN, NO_VECTORS):
+            what = f"--embeddings {self.embeddings} has no effect with --from, which starts from the run's word vectors"
+            raise UsageError(what, remedy="omit --embeddings")
+        if self.from_run and self.task != "reviews":
+            what = f"--from has no effect with --task {self.task}"
+            raise UsageError(what, remedy="omit --from, or use --task reviews")
         if self.patience and self.keep == "last":
             what = f"--patience {self.patience} contradicts --keep last"
             raise UsageError(what, remedy="use --keep best, or omit --patience")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenor.cli.command import command
-from tenor.cli.console import Console, rate, table
+from tenor.cli.console import Console, table
 from tenor.errors import Stopped, UsageError
 from tenor.preparation.settings import PrepareSettings
+from tenor.progress.lines import rate
 
 if TYPE_CHECKING:
     from tenor.preparation.job.result import PrepareResult

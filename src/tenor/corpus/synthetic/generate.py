@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,11 @@ from tenor.corpus.formats.registry import format_of_name
 from tenor.corpus.synthetic.phrases import opinions, talk
 from tenor.corpus.synthetic.settings import GenerateSettings
 from tenor.errors import UsageError, naming
-from tenor.progress import SILENT, Progress
+from tenor.progress import Shown, shown
+from tenor.settings import chosen
+
+if TYPE_CHECKING:
+    from tenor.options import GenerateOptions
 
 _DEFAULTS = GenerateSettings()
 _BLOCK = 8192  # rows generated at once; another number would give other bytes for the same seed
@@ -54,13 +58,18 @@ class GenerateResult:
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values.
 
-        >>> tenor.generate("reviews.jsonl", tenor.GenerateSettings(rows=1000)).as_dict()["rows"]  # doctest: +SKIP
+        >>> tenor.generate("reviews.jsonl", rows=1000).as_dict()["rows"]  # doctest: +SKIP
         1000
         """
         return asdict(self)
 
 
-def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: Progress = SILENT) -> GenerateResult:
+def generate(
+    out: str | Path,
+    settings: GenerateSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[GenerateOptions],
+) -> GenerateResult:
     """Write generated reviews as JSON lines with the keys `reviewText` and `overall`.
 
     The file appears under its name only when it is complete. The same settings give the same bytes.
@@ -68,7 +77,8 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
     Args:
         out: The file to write; missing folders are created.
         settings: How many reviews, and what they are like.
-        progress: Receives the number of rows written so far.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The number of reviews, the size of the file, and the Bayes accuracy.
@@ -76,9 +86,10 @@ def generate(out: str | Path, settings: GenerateSettings = _DEFAULTS, progress: 
     Raises:
         UsageError: `out` is a folder, or its suffix is that of another format.
 
-    >>> tenor.generate("reviews.jsonl", tenor.GenerateSettings(rows=1000)).bayes_accuracy  # doctest: +SKIP
+    >>> tenor.generate("reviews.jsonl", rows=1000).bayes_accuracy  # doctest: +SKIP
     0.95
     """
+    settings, progress = chosen(GenerateSettings, settings, options), shown(progress)
     path, size = Path(out), 0
     if path.is_dir():
         raise UsageError("is a folder", where=path, remedy="name a file, such as reviews.jsonl")

@@ -35,6 +35,14 @@ class Wide(nn.Module):
             self.bias.zero_()
             self.importance.copy_(torch.from_numpy(importance))
 
+    def reweigh(self, importance: NDArray[np.float32]) -> None:
+        """Let n-grams count by another importance, with weights that make each n-gram add what it added before."""
+        now = torch.from_numpy(importance).to(self.importance)
+        with torch.no_grad():
+            factor = torch.where(now > 0, self.importance / now.clamp_min(1e-30), torch.zeros_like(now))
+            self.ngrams.weight.mul_(factor[:, None].to(self.ngrams.weight))
+            self.importance.copy_(now)
+
     def make_index(self) -> NgramIndex:
         """What finds the n-grams of this model in rows of token ids."""
         if self.spec.characters and self.characters is NO_CHARACTERS:

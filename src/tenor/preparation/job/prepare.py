@@ -8,12 +8,13 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tenor import __version__
 from tenor.corpus.standard_input import all_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
-from tenor.errors import CorpusError, Unreachable, UsageError, naming
+from tenor.errors import CorpusError, StoreError, Unreachable, UsageError, naming
 from tenor.preparation.job.accounting import check_rejects, read_first_reject
 from tenor.preparation.job.folders import JobFolders
 from tenor.preparation.job.pipeline import JobInput, PrepareJob
@@ -22,8 +23,12 @@ from tenor.preparation.job.startup import announce
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.stopwords import read_stopwords
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import borrow, units_of
-from tenor.progress import SILENT, Progress
+from tenor.preparation.tokeniser.vocabulary import borrow, lender_of
+from tenor.progress import SILENT, Progress, Shown, shown
+from tenor.settings import changed, chosen
+
+if TYPE_CHECKING:
+    from tenor.options import PrepareOptions
 
 _DEFAULTS = PrepareSettings()
 
@@ -31,8 +36,9 @@ _DEFAULTS = PrepareSettings()
 def prepare(
     inputs: Sequence[str | Path] | str | Path,
     out: str | Path,
-    settings: PrepareSettings = _DEFAULTS,
-    progress: Progress = SILENT,
+    settings: PrepareSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[PrepareOptions],
 ) -> PrepareResult:
     """Turn raw review files into a folder of token shards, and account for every row.
 
@@ -43,7 +49,8 @@ def prepare(
         inputs: Files, folders, globs or addresses of reviews; "-" is standard input.
         out: The folder to make. It appears when the job is done.
         settings: How to read, clean and split the reviews, and where the job runs.
-        progress: Shows the stages while they run.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The numbers of rows, the vocabulary size, the splits and the time.
@@ -54,13 +61,14 @@ def prepare(
         UsageError: The settings do not fit the inputs, or `out` exists and is not the result of this job.
         WorkerError: Workers died too often, or the cluster does not answer.
 
-    >>> result = tenor.prepare("reviews.jsonl.gz", "data", tenor.PrepareSettings(workers=4))  # doctest: +SKIP
+    >>> result = tenor.prepare("reviews.jsonl.gz", "data", workers=4)  # doctest: +SKIP
     >>> result.rows_kept, result.duplicates  # doctest: +SKIP
     (9124, 310)
     """
+    settings = chosen(PrepareSettings, settings, options)
     engine = make_engine(settings)
     try:
-        return prepare_on(engine, inputs, out, settings, progress)
+        return prepare_on(engine, inputs, out, settings, shown(progress))
     finally:
         engine.close()
 
@@ -82,11 +90,30 @@ def prepare_on(
         tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords))
         vocabulary = None
         if settings.vocab:
-            units = units_of(Path(settings.vocab)) if settings.tokens == "auto" else settings.tokens
-            tokeniser = dataclasses.replace(tokeniser, units=units)
-            vocabulary = borrow(settings.vocab, tokeniser.as_dict())
+            vocab, tokeniser = settings.vocab, _as_lender(settings, tokeniser)
+            settings = dataclasses.replace(settings, clean=tokeniser.clean, marks=tokeniser.marks)
+            vocabulary = borrow(vocab, tokeniser.as_dict())
         given = JobInput(sources, settings, tokeniser, vocabulary)
         return _prepare(engine, given, Path(out), progress, began)
+
+
+def _as_lender(settings: PrepareSettings, tokeniser: TokeniserSettings) -> TokeniserSettings:
+    """The tokeniser of the folder that --vocab names, except for what the settings say.
+
+    `borrow` refuses what contradicts the folder.
+    """
+    values = lender_of(settings.vocab or "")
+    if values is None:
+        return dataclasses.replace(tokeniser, units="words" if settings.tokens == "auto" else settings.tokens)
+    try:
+        lent = TokeniserSettings.from_dict(values)
+    except ValueError as error:
+        raise StoreError(str(error), where=settings.vocab, remedy="use another --vocab") from None
+    asked = changed(settings)
+    own: dict[str, Any] = {name: getattr(tokeniser, name) for name in ("clean", "marks", "stopwords") if name in asked}
+    if settings.tokens != "auto":
+        own["units"] = settings.tokens
+    return dataclasses.replace(lent, **own)
 
 
 def _prepare(engine: Engine, given: JobInput, out: Path, progress: Progress, began: float) -> PrepareResult:

@@ -107,9 +107,9 @@ def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
     return Vocabulary.load(path / "vocab.json" if path.is_dir() else path.resolve())
 
 
-def units_of(path: Path) -> str:
-    """What the entries of another folder's vocabulary are: words or characters; words for a vocab.json alone."""
-    return str((_tokeniser(path) or {}).get("units", "words"))
+def lender_of(name: str) -> dict[str, Any] | None:
+    """The tokeniser settings of the folder that --vocab names; None for a vocab.json alone, which does not say."""
+    return _tokeniser(Path(name))
 
 
 def _tokeniser(path: Path) -> dict[str, Any] | None:

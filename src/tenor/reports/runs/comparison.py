@@ -6,19 +6,21 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from tenor.errors import UsageError
 from tenor.evaluation.paired import PairedTest, paired_test
-from tenor.progress import SILENT, Progress
+from tenor.progress import Progress, Shown, shown
 from tenor.reports.runs.data import RunData, read_run
 from tenor.reports.runs.judged import JudgedRows, common_rows, stored_rows, why_not_same_rows
 from tenor.reports.settings import RunsSettings
 from tenor.reports.values import readable
+from tenor.settings import chosen
 
 if TYPE_CHECKING:
+    from tenor.options import RunsOptions
     from tenor.reports.runs.scoring import Selected
 
 _COMPARED = ("classes", "data_sha256", "vocab_sha256", "max_length")  # parts of the config beside the settings
@@ -87,7 +89,11 @@ class RunComparison:
 
 
 def compare_runs(
-    first: str | Path, second: str | Path, settings: RunsSettings | None = None, progress: Progress = SILENT
+    first: str | Path,
+    second: str | Path,
+    settings: RunsSettings | None = None,
+    progress: Shown = None,
+    **options: Unpack[RunsOptions],
 ) -> RunComparison:
     """Compare two runs on the same rows.
 
@@ -96,7 +102,8 @@ def compare_runs(
         second: Another run folder.
         settings: `data` and `split` choose the rows; without `data` these are the test rows whose scores both runs
             stored. `flips` limits the rows that are listed.
-        progress: Shows how far scoring is.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The settings that differ, the rows that the runs judge differently, and McNemar's test. If the runs stored no
@@ -109,34 +116,34 @@ def compare_runs(
     >>> tenor.compare_runs("run", "run-gru").test.p_mid  # doctest: +SKIP
     0.013
     """
-    chosen = settings or RunsSettings()
+    asked, progress = chosen(RunsSettings, settings, options), shown(progress)
     one, other = (read_run(Path(folder), only_result=True) for folder in (first, second))
     names = (str(first), str(second))
-    if chosen.data is not None:
-        return _on_data(names, (one, other), chosen, progress)
+    if asked.data is not None:
+        return _on_data(names, (one, other), asked, progress)
     rows = stored_rows(one), stored_rows(other)
     if reason := why_not_same_rows(one, other, *rows):
         return RunComparison(*names, _differing_pair((one, other)), "", reason, None, [])
     assert rows[0] is not None and rows[1] is not None
     pair = common_rows(rows[0], rows[1])
-    return _compare(names, (one, other), pair, "test rows", _flips(pair, one.classes, chosen.flips, None))
+    return _compare(names, (one, other), pair, "test rows", _flips(pair, one.classes, asked.flips, None))
 
 
 def _on_data(
-    names: tuple[str, str], runs: tuple[RunData, RunData], chosen: RunsSettings, progress: Progress
+    names: tuple[str, str], runs: tuple[RunData, RunData], asked: RunsSettings, progress: Progress
 ) -> RunComparison:
     from tenor.reports.runs.scoring import judge  # loads torch
 
-    assert chosen.data is not None
+    assert asked.data is not None
     if runs[0].classes != runs[1].classes:
         classes = [", ".join(run.classes) for run in runs]
         raise UsageError(f"the runs have different classes ({classes[0]}; {classes[1]})", remedy="compare other runs")
-    one, selected = judge(Path(names[0]), chosen.data, chosen.split, progress)
-    other, _ = judge(Path(names[1]), chosen.data, chosen.split, progress)
+    one, selected = judge(Path(names[0]), asked.data, asked.split, progress)
+    other, _ = judge(Path(names[1]), asked.data, asked.split, progress)
     pair = common_rows(one, other)
-    flips = _flips(pair, runs[0].classes, chosen.flips, (Path(names[0]), selected))
-    split = f"{chosen.split} rows of " if Path(chosen.data).is_dir() else "rows of "
-    return _compare(names, runs, pair, split + chosen.data, flips)
+    flips = _flips(pair, runs[0].classes, asked.flips, (Path(names[0]), selected))
+    split = f"{asked.split} rows of " if Path(asked.data).is_dir() else "rows of "
+    return _compare(names, runs, pair, split + asked.data, flips)
 
 
 def _compare(

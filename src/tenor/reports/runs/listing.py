@@ -6,14 +6,18 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tenor.errors import RunError, UsageError
 from tenor.reports.runs.data import RunData, read_run
 from tenor.reports.runs.filters import select, sort_by
 from tenor.reports.settings import RunsSettings
 from tenor.reports.values import number, readable
+from tenor.settings import chosen
 from tenor.training.runs.config import NAME as CONFIG
+
+if TYPE_CHECKING:
+    from tenor.options import RunsOptions
 
 DEPTH = 3  # levels of folders that are searched below a given one
 MOST_FOLDERS = 20_000  # that are looked into
@@ -90,12 +94,15 @@ class FoundRuns:
     skipped: dict[str, str]
 
 
-def list_runs(folders: str | Path | Sequence[str | Path], settings: RunsSettings | None = None) -> list[RunSummary]:
+def list_runs(
+    folders: str | Path | Sequence[str | Path], settings: RunsSettings | None = None, **options: Unpack[RunsOptions]
+) -> list[RunSummary]:
     """List the run folders in some folders, up to three levels deep.
 
     Args:
         folders: A folder or several; each may also be a run folder itself.
         settings: Which runs to list, in which order, and how many.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         One summary per run. Folders that cannot be read are left out.
@@ -103,11 +110,11 @@ def list_runs(folders: str | Path | Sequence[str | Path], settings: RunsSettings
     Raises:
         UsageError: A folder does not exist, or a setting is wrong.
 
-    >>> [run.run for run in tenor.list_runs(".", tenor.RunsSettings(sort="-test_accuracy"))]  # doctest: +SKIP
+    >>> [run.run for run in tenor.list_runs(".", sort="-test_accuracy")]  # doctest: +SKIP
     ['run-gru', 'run']
     """
     given = [folders] if isinstance(folders, str | Path) else folders
-    return find_runs([Path(folder) for folder in given], settings or RunsSettings()).runs
+    return find_runs([Path(folder) for folder in given], chosen(RunsSettings, settings, options)).runs
 
 
 def find_runs(folders: Sequence[Path], settings: RunsSettings) -> FoundRuns:

@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tenor.environment import num_workers, usable_cores
 from tenor.errors import MissingExtra, Stopped, TenorError, UsageError, WorkerError
-from tenor.progress import SILENT, Progress
+from tenor.progress import Progress, Shown, shown
+from tenor.settings import changed, chosen
 from tenor.store.lock import NAME as LOCK
 from tenor.store.lock import locked
 from tenor.store.manifest import Manifest
@@ -28,11 +29,15 @@ from tenor.training.launching.parameter_server_processes import ParameterServerP
 from tenor.training.launching.word_vectors import learn_vectors
 from tenor.training.launching.worker_processes import WorkerProcesses
 from tenor.training.recipe import DataFacts, complete
+from tenor.training.runs.ancestry import Ancestry, check_descent, descend
 from tenor.training.runs.resume import finished_result, inherit
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.rehearsal import folder_of
 from tenor.training.traits import TASKS, has_server, num_computing
 from tenor.world import World, detect
+
+if TYPE_CHECKING:
+    from tenor.options import TrainOptions
 
 RELEASE_SECONDS = 5.0  # for the last workers of a killed run to release the folder
 
@@ -71,9 +76,10 @@ def train(
     data: str | Path,
     out: str | Path,
     settings: TrainSettings | None = None,
-    progress: Progress = SILENT,
+    progress: Shown = None,
     given: Collection[str] | None = None,
     hosts: Sequence[NetworkHost] = (),
+    **options: Unpack[TrainOptions],
 ) -> TrainResult:
     """Train a model on prepared data and write it to a run folder.
 
@@ -86,10 +92,11 @@ def train(
         out: The run folder to create. It must be new or empty, unless the run is resumed.
         settings: How to train; the defaults if omitted. A resumed run (`resume=True`) takes the settings that are not
             given from its own config.json.
-        progress: Receives messages and progress; silent by default.
+        progress: True shows progress, False none; by default it is shown in notebooks only.
         given: The names of the settings that the caller chose, for a resumed run. Default: those that differ from their
-            default values.
+            default values, and the keywords.
         hosts: A host for each process, for experiments with networks; by default all share this one.
+        options: Each setting may also be given as a keyword, which overrides `settings`.
 
     Returns:
         The run folder and its final figures: steps, seconds, samples_per_s, valid, test, weights_sha256 and more.
@@ -103,20 +110,26 @@ def train(
         Stopped: A signal stopped the run after saving a checkpoint.
 
     Example:
-        >>> result = tenor.train("data", "run", tenor.TrainSettings(cell="gru", epochs=3))  # doctest: +SKIP
+        >>> result = tenor.train("data", "run", cell="gru", epochs=3)  # doctest: +SKIP
         >>> result.values["test"]["accuracy"]  # doctest: +SKIP
         0.8716
     """
-    settings = settings or TrainSettings()
+    settings, progress = chosen(TrainSettings, settings, options), shown(progress)
+    if given is None:
+        given = changed(settings) | options.keys()
     if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise MissingExtra("--tensorboard", "tensorboard")
     run, world = Path(out), detect()
     is_launched = world.launcher not in ("none", "tenor")
+    if settings.from_run:
+        settings = replace(settings, from_run=str(Path(settings.from_run).resolve()))
     if is_resumed := settings.resume or (is_launched and is_restarted()):
         settings = inherit(run, settings, given, is_launched)
     folder = stage_data(data, settings.stage) if settings.stage else Path(data)
     if world.local_rank == 0:
         check_source(folder, settings.task)
+    if settings.from_run and not (is_resumed and (run / "config.json").exists()):
+        settings = _start_from(Path(settings.from_run), folder, settings, given, progress)
     if settings.all_rows:
         _check_all_rows(folder, settings.task, is_launched)
     facts = DataFacts.of(Manifest.load(folder), settings.all_rows) if TASKS[settings.task].reads_text else None
@@ -134,6 +147,16 @@ def train(
             if learned is not None:
                 shutil.rmtree(learned, ignore_errors=True)
             raise
+
+
+def _start_from(
+    ancestor: Path, data: Path, settings: TrainSettings, given: Collection[str] | None, progress: Progress
+) -> TrainSettings:
+    """The settings of a run that starts from another one, once the data is known to fit that run."""
+    ancestry = Ancestry.of(ancestor)
+    settings = descend(ancestry, settings, given)
+    check_descent(ancestry, data, progress)
+    return settings
 
 
 def _check_all_rows(data: Path, task: str, is_launched: bool) -> None:

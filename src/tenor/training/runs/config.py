@@ -10,6 +10,7 @@ from typing import Any
 from tenor.errors import RunError
 from tenor.store.trusted import read_json
 from tenor.training.settings import TrainSettings
+from tenor.training.traits import TASKS
 
 NAME = "config.json"
 FORMAT = 2
@@ -36,8 +37,12 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def stored_settings(settings: TrainSettings) -> dict[str, Any]:
-    """The settings as config.json stores them. The number of workers is a string."""
-    return {**vars(settings), "workers": str(settings.workers)}
+    """The settings as config.json stores them. The number of workers is a string.
+
+    `from_run` is stored only if it is set, so that the config of other runs is the same as in older versions.
+    """
+    values = {**vars(settings), "workers": str(settings.workers)}
+    return values if settings.from_run else {name: value for name, value in values.items() if name != "from_run"}
 
 
 def read_settings(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def read_settings(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise RunError("'settings' is not a JSON object", where=folder / NAME, remedy="train again")
     refuse_unknown(settings, [field.name for field in fields(TrainSettings)], "settings", folder)
-    return settings
+    return {"from_run": None, **settings}
 
 
 def refuse_unknown(values: Mapping[str, Any], known: Collection[str], part: str, folder: Path) -> None:
@@ -54,3 +59,11 @@ def refuse_unknown(values: Mapping[str, Any], known: Collection[str], part: str,
     for name in values:
         if name not in known:
             raise RunError(f"'{part}' has the unknown key {name!r:.60}", where=folder / NAME, remedy=_NEWER)
+
+
+def refuse_other_tasks(settings: Mapping[str, Any], folder: Path) -> None:
+    """Fail if the run was not trained on reviews."""
+    task = settings.get("task", "reviews")
+    if task not in [name for name, traits in TASKS.items() if traits.reads_text]:
+        remedy = "give a run trained on reviews; the metrics of this run are in its result.json"
+        raise RunError(f"was trained on the task {task!r:.40}, which has no texts", where=folder, remedy=remedy)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import RunError
-from tenor.settings import changed
+from tenor.settings import changed, option_name
 from tenor.store.manifest import Manifest
 from tenor.store.trusted import read_json
 from tenor.training.runs.config import MAX_BYTES, read_config, read_settings
@@ -111,6 +111,9 @@ def check_same(run: Path, config: Mapping[str, Any]) -> None:
     before = read_config(run)
     _compare(run, read_settings(before, run), config["settings"], config["settings"], "was started")
     _compare_data(run, before, config.get("data_sha256"))
+    if before.get("ancestor") != config.get("ancestor"):
+        remedy = "put the weights of the first run back, or give another --out"
+        raise RunError("started from other weights than --from has now", where=run, remedy=remedy)
 
 
 def _compare_data(run: Path, before: Mapping[str, Any], now: str | None) -> None:
@@ -135,7 +138,7 @@ def _compare(run: Path, before: Mapping[str, Any], now: Mapping[str, Any], names
 def _refuse(run: Path, before: Mapping[str, Any], now: Mapping[str, Any], names: Iterable[str], how: str) -> None:
     for name in names:
         if name in before and before[name] != now[name]:
-            option = f"--{name.replace('_', '-')}"
+            option = option_name(name)
             what = f"{how} with {option} {before[name]}, not {now[name]}"
             raise RunError(what, where=run, remedy=f"omit {option}, or give another --out")
 

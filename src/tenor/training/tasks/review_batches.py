@@ -41,11 +41,18 @@ class ReviewBatches:
         objective: Objective,
         characters: Characters = NO_CHARACTERS,
     ) -> None:
+        self.characters = characters
         self.rows, self.spec, self.settings, self.objective = rows, spec, settings, objective
         lengths = np.minimum(rows.lengths, spec.deep.length) if spec.deep else rows.lengths
         self.order = Order(lengths, settings.batch_size, settings.seed)
         self.importance = _weigh(rows, spec, characters)
         self._index = NgramIndex(self.importance, spec.wide.longest, characters) if spec.wide else None
+
+    def raise_importance(self, known: NDArray[np.float32]) -> None:
+        """Let each bucket count at least as in the run that this one starts from; `known` is its importance there."""
+        if self.spec.wide:  # an n-gram that said nothing there may say a lot in these rows
+            self.importance = np.maximum(self.importance, known.astype(np.float32))
+            self._index = NgramIndex(self.importance, self.spec.wide.longest, self.characters)
 
     def load(self, epoch: int, k: int, own: slice) -> TrainBatch:
         """Every rank reads the whole global batch, which is cheap, and so knows all rows that the step touches."""

@@ -32,6 +32,7 @@ from tenor.training.batch import TrainBatch
 from tenor.training.optim.optimizers import Adagrad, RuleOfPart
 from tenor.training.optim.precision import check_precision
 from tenor.training.settings import OWN_VECTORS, TrainSettings
+from tenor.training.tasks.ancestor import Ancestor
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
@@ -101,6 +102,9 @@ class Reviews(Task):
         words = Vocabulary.load(self.vocabulary).words if self.spec.wide and self.spec.wide.characters else ()
         self.characters = hash_characters(words, FIRST_WORD, settings.characters if words else 0)
         self.batches = ReviewBatches(self.train, self.spec, settings, self.objective, self.characters)
+        self.ancestor = Ancestor(Path(settings.from_run), self.spec) if settings.from_run else None
+        if self.ancestor is not None and self.spec.wide:
+            self.batches.raise_importance(self.ancestor.weights["wide.importance"].numpy())
         self.order = self.batches.order
 
     @classmethod
@@ -112,10 +116,18 @@ class Reviews(Task):
 
     def make_model(self) -> ReviewNetwork:
         model = ReviewNetwork(self.spec)
-        model.combination.start()
+        if self.ancestor is not None:
+            self._descend(model, self.ancestor)
+        else:
+            self._start(model)
         if self.settings.all_rows:
             assert self.run is not None
             load_combination(model, self.run)
+        return model
+
+    def _start(self, model: ReviewNetwork) -> None:
+        """Begin from scratch."""
+        model.combination.start()
         if model.wide is not None:
             model.wide.start(self.batches.importance)
             model.wide.characters = self.characters
@@ -123,7 +135,15 @@ class Reviews(Task):
             initialise(model.deep, self.settings.seed)
             if self.vectors is not None:
                 self._load_vectors(model.deep, self.vectors)
-        return model
+
+    def _descend(self, model: ReviewNetwork, ancestor: Ancestor) -> None:
+        """Begin with the weights of another run. Its combination holds until validation rows fit another one."""
+        ancestor.start(model)
+        if not self.settings.optimise:
+            model.combination.threshold.fill_(0.5)
+        if model.wide is not None:
+            model.wide.reweigh(self.batches.importance)
+            model.wide.characters = self.characters
 
     def part_rules(self, peak: float) -> Sequence[RuleOfPart]:
         """Adagrad for the wide part: its gradients are sparse, and rare n-grams need as large steps as frequent ones.
@@ -238,6 +258,7 @@ class Reviews(Task):
             **({"text": self.manifest.text} if self.manifest.text else {}),
             "data_sha256": self.manifest.sha256,
             "vocab_sha256": self.manifest.vocab_sha256,
+            **({"ancestor": self.ancestor.record} if self.ancestor else {}),
         }
 
     def reference(self) -> Reference:
@@ -246,7 +267,10 @@ class Reviews(Task):
     def card(self) -> CardText:
         lines = [_describe_wide(self.spec.wide)] if self.spec.wide else []
         lines += [_describe_deep(self.spec.deep)] if self.spec.deep else []
-        facts = "\n".join(f"- {line}" for line in [*lines, f"data `{self.manifest.sha256}`"])
+        lines += [f"data `{self.manifest.sha256}`"]
+        if self.ancestor:
+            lines += [f"started from the run with the final weights `{self.ancestor.record['weights_sha256']}`"]
+        facts = "\n".join(f"- {line}" for line in lines)
         title = f"Sentiment model: {self.settings.model}, {' / '.join(self.manifest.classes)}"
         return CardText(title, f"A classifier of reviews, trained with tenor.\n\n{facts}", CARD_USE)
 

@@ -15,7 +15,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from tenor.cli.console import rate, visible
+from tenor.progress.lines import rate, visible
 
 
 class _Rate(ProgressColumn):

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from tenor.cli.bar import Bar
+from tenor.progress.bar import Bar
 
 
 def test_a_straggler_is_seen_whole_on_80_columns() -> None:
