@@ -305,11 +305,17 @@ class Loop:
         """What model.safetensors holds: the trained weights, and the numbers that are computed without training."""
         return {**self.optimizer.weights, **dict(self.model.named_buffers())}
 
+    def _rows(self) -> dict[str, int]:
+        """The number of training rows that were read, and of those that were made from them if there are any."""
+        added = self.task.num_added
+        read = self.task.order.num_rows - added
+        return {"train_rows": read, "added_rows": added} if added else {"train_rows": read}
+
     def sizes(self) -> dict[str, Any]:
         """How large the parts of the run are: training rows, bytes of dense weights, rows and bytes of tables."""
         weights, tables = self.optimizer.weights, self.optimizer.tables
         return {
-            "train_rows": self.task.order.num_rows,
+            **self._rows(),
             "dense_bytes": sum(weight.nbytes for name, weight in weights.items() if name not in tables),
             "tables": {
                 name.removesuffix(".weight"): {
@@ -325,7 +331,7 @@ class Loop:
         cursor = self.cursor
         return {
             "steps": cursor.step,
-            "train_rows": self.task.order.num_rows,
+            **self._rows(),
             "epochs": cursor.epoch,
             "seconds": cursor.seconds,
             **cursor.rates,

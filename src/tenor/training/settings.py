@@ -54,6 +54,7 @@ _NOT_NEGATIVE = {
     "max_seconds",
     "max_steps",
     "delay_compensation",
+    "negation_rows",
     "max_replacements",
     "freeze_embeddings",
     "seed",
@@ -148,6 +149,12 @@ class TrainSettings(Settings):
         0, "Epochs at the start in which the word vectors of --embeddings stay fixed.", group=MODEL
     )
     word_dropout: float = setting(CHOSEN, "Share of the words replaced by the unknown word in training.", group=MODEL)
+    negation_rows: float = setting(
+        0.0,
+        "Short rows that show what negation does to the words of the data, such as `not bad at all`: their number as a "
+        "share of the training rows, 0 for none. Only for two classes, and where the data shows that negation matters.",
+        group=DATA,
+    )
 
     epochs: int = setting(CHOSEN, "Number of passes over the training rows.", group=OPTIMISATION)
     batch_size: int = setting(CHOSEN, "Global batch size: rows per step over all workers.", group=OPTIMISATION)

@@ -50,7 +50,8 @@ def train(
     result = tenor.train(data, out, settings, progress=console.progress(), given=given).as_dict()
     if not detect().is_first:  # a launcher started several processes: only rank 0 prints
         return
-    human = f"{result['steps']:,} steps on {result['train_rows']:,} rows in {result['seconds']:.1f} s"
+    added = f" and {result['added_rows']:,} added rows" if result.get("added_rows") else ""
+    human = f"{result['steps']:,} steps on {result['train_rows']:,} rows{added} in {result['seconds']:.1f} s"
     human += f", {result['samples_per_s']:,.0f} samples/s"
     measured = result.get("rehearsal", result)
     split = "test" if measured["test"] else "valid"

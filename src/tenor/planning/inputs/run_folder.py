@@ -66,7 +66,7 @@ def measure_run(folder: Path) -> Measurement:
             threads=threads,
             cores=cores,
             batch_size=int(settings["batch_size"]),
-            reviews=int(environment["sizes"]["train_rows"]),
+            reviews=int(environment["sizes"]["train_rows"]) + int(environment["sizes"].get("added_rows", 0)),
             epochs=int(settings["epochs"]),
             tokens=float(table.tokens.mean()),
             padding=float(table.padded.sum() / max(1.0, table.tokens.sum())),

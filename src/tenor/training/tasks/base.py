@@ -35,6 +35,7 @@ class Task:
     order: Order  # of the training rows
     objective: Objective
     vocabulary: Path | None = None  # the file that a run needs to read text, if it reads any
+    num_added: int = 0  # of the training rows: those that were made and not read
 
     @classmethod
     def make(cls, data: Path, settings: TrainSettings, run: Path | None) -> Task:

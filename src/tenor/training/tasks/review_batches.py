@@ -19,10 +19,10 @@ from tenor.models.wide.characters import NO_CHARACTERS, Characters
 from tenor.models.wide.ngrams import NgramIndex, bucket_weights, count_rows_with
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.store.order import Order
-from tenor.store.reader import Split
 from tenor.training.batch import TrainBatch
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.losses import Objective
+from tenor.training.tasks.negation.rows import Rows, WithRows
 
 WORDS, NGRAMS = "deep.embedding", "wide.ngrams"  # the tables whose rows a batch touches
 WORD_STREAM = 1 << 20  # stream of the word-dropout masks, different from those of the layers
@@ -35,7 +35,7 @@ class ReviewBatches:
 
     def __init__(
         self,
-        rows: Split,
+        rows: Rows,
         spec: ModelSpec,
         settings: TrainSettings,
         objective: Objective,
@@ -105,16 +105,27 @@ class ReviewBatches:
         return np.where(noise[real] < self.settings.word_dropout, UNKNOWN, tokens)
 
 
-def _weigh(rows: Split, spec: ModelSpec, characters: Characters) -> NDArray[np.float32]:
-    """The importance of each bucket in the training rows; empty without a wide part."""
+def _weigh(rows: Rows, spec: ModelSpec, characters: Characters) -> NDArray[np.float32]:
+    """The importance of each bucket in the training rows; empty without a wide part.
+
+    Added rows decide about n-grams that the rows that were read do not have. They say nothing about how frequent the
+    others are, or about how well those tell the classes apart.
+    """
     if spec.wide is None:
         return np.empty(0, np.float32)
-    count = min(len(rows), COUNTED_ROWS)
-    counts = count_rows_with(_blocks(rows, count), spec.wide.bits, spec.wide.longest, spec.num_classes, characters)
-    return bucket_weights(counts, count, characters)
+    num_read, num_rows = rows.num_read if isinstance(rows, WithRows) else len(rows), len(rows)
+    count, wide = min(num_read, COUNTED_ROWS), spec.wide
+    size = (wide.bits, wide.longest, spec.num_classes, characters)
+    counts = count_rows_with(_blocks(rows, 0, count), *size)
+    weights = bucket_weights(counts, count, characters)
+    if num_rows > num_read:
+        counts += count_rows_with(_blocks(rows, num_read, num_rows), *size)
+        more = bucket_weights(counts, count + num_rows - num_read, characters)
+        weights = np.where(weights == 0.0, more, weights)
+    return weights
 
 
-def _blocks(rows: Split, count: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    for first in range(0, count, _BLOCK):
-        numbers = np.arange(first, min(first + _BLOCK, count))
+def _blocks(rows: Rows, start: int, stop: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    for first in range(start, stop, _BLOCK):
+        numbers = np.arange(first, min(first + _BLOCK, stop))
         yield (*rows.gather(numbers), rows.labels[numbers])

@@ -35,6 +35,7 @@ from tenor.training.settings import OWN_VECTORS, TrainSettings
 from tenor.training.tasks.ancestor import Ancestor
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
+from tenor.training.tasks.negation.rows import Rows, WithRows, make_rows
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
 from tenor.training.tasks.rehearsal import load_combination
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches
@@ -97,7 +98,12 @@ class Reviews(Task):
         self.spec = _make_spec(self.manifest, settings)
         smoothing = ((0.0,) if self.spec.wide else ()) + ((settings.label_smoothing,) if self.spec.deep else ())
         self.objective = replace(objective, smoothing=smoothing)
-        self.train = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
+        rows = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
+        self.read: Split = rows  # the training rows without those that are added
+        self.train: Rows = rows
+        if settings.negation_rows and _has_opinions(self.manifest):
+            added = make_rows(rows, Vocabulary.load(self.vocabulary).words, settings.negation_rows, settings.seed)
+            self.num_added, self.train = len(added), WithRows(rows, added) if len(added) else rows
         self.run = run
         words = Vocabulary.load(self.vocabulary).words if self.spec.wide and self.spec.wide.characters else ()
         self.characters = hash_characters(words, FIRST_WORD, settings.characters if words else 0)
@@ -161,7 +167,7 @@ class Reviews(Task):
             size = float(np.sqrt(np.square(found.vectors, dtype=np.float64).mean()))
             vectors = found.vectors * np.float32(VECTOR_SIZE / size if size else 1.0)
             table[found.places + FIRST_WORD] = torch.from_numpy(vectors).to(table.dtype)
-        self.missing = _Missing.count(self.train, found.places, len(words))
+        self.missing = _Missing.count(self.read, found.places, len(words))
 
     @property
     def seconds_before(self) -> float:
@@ -180,11 +186,13 @@ class Reviews(Task):
     @property
     def notes(self) -> list[str]:
         missing = self.missing
+        added = f"added {self.num_added:,} short rows that show what negation does (--negation-rows 0 for none)"
+        notes = [added] if self.num_added else []
         if missing is None:
-            return []
+            return notes
         start = f"{self.vectors} has vectors for {missing.num_words - missing.words:,} words of the data"
         rest = f"the {missing.words:,} others start at random ({missing.token_share:.2%} of the training tokens)"
-        return [f"{start}; {rest}"]
+        return [*notes, f"{start}; {rest}"]
 
     def frozen(self, epoch: int) -> tuple[str, ...]:
         return (f"{WORDS}.weight",) if epoch < self.settings.freeze_embeddings else ()
@@ -275,8 +283,13 @@ class Reviews(Task):
         return CardText(title, f"A classifier of reviews, trained with tenor.\n\n{facts}", CARD_USE)
 
     def close(self) -> None:
-        for part in (self.train, *self.splits.values()):
+        for part in (self.read, *self.splits.values()):
             part.close()
+
+
+def _has_opinions(manifest: Manifest) -> bool:
+    """Whether rows of this data can show what negation does: words of two classes."""
+    return len(manifest.classes) == 2 and manifest.tokeniser.get("units", "words") == "words"
 
 
 def _make_spec(manifest: Manifest, settings: TrainSettings) -> ModelSpec:

@@ -1,0 +1,1 @@
+"""Short training rows that show what negation does to the words with the strongest opinion."""
