@@ -22,7 +22,7 @@ from tenor.store.order import Order
 from tenor.training.batch import TrainBatch
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.losses import Objective
-from tenor.training.tasks.negation.rows import Rows, WithRows
+from tenor.training.tasks.negation.rows import RowSource, WithRows
 
 WORDS, NGRAMS = "deep.embedding", "wide.ngrams"  # the tables whose rows a batch touches
 WORD_STREAM = 1 << 20  # stream of the word-dropout masks, different from those of the layers
@@ -35,7 +35,7 @@ class ReviewBatches:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowSource,
         spec: ModelSpec,
         settings: TrainSettings,
         objective: Objective,
@@ -105,7 +105,7 @@ class ReviewBatches:
         return np.where(noise[real] < self.settings.word_dropout, UNKNOWN, tokens)
 
 
-def _weigh(rows: Rows, spec: ModelSpec, characters: Characters) -> NDArray[np.float32]:
+def _weigh(rows: RowSource, spec: ModelSpec, characters: Characters) -> NDArray[np.float32]:
     """The importance of each bucket in the training rows; empty without a wide part.
 
     Added rows decide about n-grams that the rows that were read do not have. They say nothing about how frequent the
@@ -125,7 +125,7 @@ def _weigh(rows: Rows, spec: ModelSpec, characters: Characters) -> NDArray[np.fl
     return weights
 
 
-def _blocks(rows: Rows, start: int, stop: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+def _blocks(rows: RowSource, start: int, stop: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     for first in range(start, stop, _BLOCK):
         numbers = np.arange(first, min(first + _BLOCK, stop))
         yield (*rows.gather(numbers), rows.labels[numbers])

@@ -35,7 +35,7 @@ from tenor.training.settings import OWN_VECTORS, TrainSettings
 from tenor.training.tasks.ancestor import Ancestor
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
-from tenor.training.tasks.negation.rows import Rows, WithRows, make_rows
+from tenor.training.tasks.negation.rows import RowSource, WithRows, make_rows
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
 from tenor.training.tasks.rehearsal import load_combination
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches
@@ -100,7 +100,7 @@ class Reviews(Task):
         self.objective = replace(objective, smoothing=smoothing)
         rows = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
         self.read: Split = rows  # the training rows without those that are added
-        self.train: Rows = rows
+        self.train: RowSource = rows
         if settings.negation_rows and _has_opinions(self.manifest):
             added = make_rows(rows, Vocabulary.load(self.vocabulary).words, settings.negation_rows, settings.seed)
             self.num_added, self.train = len(added), WithRows(rows, added) if len(added) else rows

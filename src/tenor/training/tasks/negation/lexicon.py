@@ -2,7 +2,7 @@
 
 The opinion of a word is the log-ratio of its shares in the two classes (naive Bayes). It is counted apart for places
 in the scope of a negator, as Das and Chen (2001) do: "disappointed" speaks for a negative review, and "not
-disappointed" for a positive one. Words that are seldom negated in the data take the opposite of their bare opinion.
+disappointed" for a positive one. OpinionWords that are seldom negated in the data take the opposite of their bare opinion.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Words:
+class OpinionWords:
     """Word ids and how often each one is drawn."""
 
     ids: NDArray[np.int64]
     bounds: Numbers  # of each word between 0 and 1: a random number below it, and not below the one before, draws it
 
     @classmethod
-    def of(cls, ids: NDArray[np.int64], weights: Numbers) -> Words:
+    def of(cls, ids: NDArray[np.int64], weights: Numbers) -> OpinionWords:
         weights = weights[ids]
         return cls(ids, np.cumsum(weights) / weights.sum() if len(ids) else weights)
 
@@ -53,7 +53,7 @@ class Words:
         return int(self.ids[min(place, len(self.ids) - 1)])
 
 
-ByKind = Mapping[tuple[str, int], Words]  # by kind and class
+ByKind = Mapping[tuple[str, int], OpinionWords]  # by kind and class
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class Lexicon:
     """Words by kind and by the class that they speak for.
 
     Attributes:
-        bare: Words that speak for a class.
-        negated: Words that speak for a class after a negator.
+        bare: OpinionWords that speak for a class.
+        negated: OpinionWords that speak for a class after a negator.
         topics: Nouns without opinion.
         slope: Of negated opinions over bare ones: 1 where negation does nothing, 0 where it takes all opinion.
     """
 
     bare: ByKind
     negated: ByKind
-    topics: Words
+    topics: OpinionWords
     slope: float
 
     @property
@@ -124,7 +124,7 @@ def _by_kind(kinds: Mapping[str, Mask], chosen: Mapping[str, Mask], opinion: Num
         for side in (0, 1):
             ids = np.flatnonzero(members & chosen[kind] & ((opinion > 0) == bool(side)))
             ids = ids[np.argsort(-(np.abs(opinion) * counts)[ids], kind="stable")][:MOST_WORDS]
-            found[kind, side] = Words.of(ids, counts * np.abs(opinion))
+            found[kind, side] = OpinionWords.of(ids, counts * np.abs(opinion))
     return found
 
 
@@ -143,14 +143,14 @@ def _kinds(contexts: Contexts, words: Sequence[str], rules: Grammar) -> dict[str
     return {kind: found[kind] for kind in OPINIONS}
 
 
-def _topics(contexts: Contexts, opinion: Numbers, rules: Grammar) -> Words:
+def _topics(contexts: Contexts, opinion: Numbers, rules: Grammar) -> OpinionWords:
     total = np.maximum(contexts.total, 1)
     members = (np.abs(opinion) < NEUTRAL) & (contexts.after[TOPIC] >= rules.shares[TOPIC] * total)
     members &= (contexts.after["A"] < 0.01 * total) & ~contexts.negators
     members[:FIRST_WORD] = False
     ids = np.flatnonzero(members)
     ids = ids[np.argsort(-total[ids], kind="stable")][:MOST_TOPICS]
-    return Words.of(ids, np.sqrt(contexts.total))
+    return OpinionWords.of(ids, np.sqrt(contexts.total))
 
 
 def _slope(bare: Numbers, negated: Numbers, seen: NDArray[np.int64], allowed: Mask) -> float:

@@ -14,7 +14,7 @@ from tenor.store.ragged import copy_rows
 from tenor.store.reader import Split
 from tenor.training.tasks.negation.contexts import count
 from tenor.training.tasks.negation.grammar import OPINIONS, TOPIC, Grammar, Pattern, grammar
-from tenor.training.tasks.negation.lexicon import Lexicon, Words, choose_words
+from tenor.training.tasks.negation.lexicon import Lexicon, OpinionWords, choose_words
 
 STREAM = 0x6E6567  # of the random numbers, different from those of the order of rows
 FLIPPED, KEPT = 0.45, 0.15  # share of sentences that turn an opinion around, and that leave it although they negate
@@ -26,7 +26,7 @@ MOST_ROWS = 50_000  # more would show little new
 TRIES = 20  # at a sentence whose words are all in the vocabulary
 
 Ids = NDArray[np.int32]
-NO_WORDS: Mapping[str, Words] = {}
+NO_WORDS: Mapping[str, OpinionWords] = {}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class AddedRows:
         return len(self.labels)
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """What training reads rows from."""
 
     @property
@@ -143,7 +143,7 @@ class Writer:
                 break
         return words
 
-    def _fill(self, pattern: Pattern, words: Mapping[str, Words] = NO_WORDS) -> list[int]:
+    def _fill(self, pattern: Pattern, words: Mapping[str, OpinionWords] = NO_WORDS) -> list[int]:
         found = []
         for choice in pattern:
             for name in choice[self.rng.integers(len(choice))]:
@@ -155,7 +155,7 @@ class Writer:
                     found.append(self.ids.get(name, UNKNOWN))
         return found
 
-    def _draw(self, words: Words) -> int:
+    def _draw(self, words: OpinionWords) -> int:
         return words.draw(self.rng.random()) if len(words.ids) else UNKNOWN
 
     def _fragment(self, label: int) -> list[int]:
