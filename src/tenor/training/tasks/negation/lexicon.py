@@ -2,7 +2,8 @@
 
 The opinion of a word is the log-ratio of its shares in the two classes (naive Bayes). It is counted apart for places
 in the scope of a negator, as Das and Chen (2001) do: "disappointed" speaks for a negative review, and "not
-disappointed" for a positive one. OpinionWords that are seldom negated in the data take the opposite of their bare opinion.
+disappointed" for a positive one. Words that are
+seldom negated in the data take the opposite of their bare opinion.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class Lexicon:
     """Words by kind and by the class that they speak for.
 
     Attributes:
-        bare: OpinionWords that speak for a class.
-        negated: OpinionWords that speak for a class after a negator.
+        bare: Words that speak for a class.
+        negated: Words that speak for a class after a negator.
         topics: Nouns without opinion.
         slope: Of negated opinions over bare ones: 1 where negation does nothing, 0 where it takes all opinion.
     """
