@@ -13,7 +13,8 @@ Compared by type only: times, rates, paths, versions and the machine. Also the w
 late gradients, which differ from run to run.
 
 Weights should be the same on every x86-64 processor, because `ENVIRONMENT` makes every library take its plainest code
-path. On a processor with AVX-512, each of the first four variables changes some weights. NUMBA_CPU_NAME is not among
+path. On a processor with AVX-512, each of the first four variables changes some weights, and the fifth some
+predictions. NUMBA_CPU_NAME is not among
 them: numba neither fuses nor reorders operations, so its functions gave the same bits for that processor and for a
 generic one, and the second compilation would take 20 s. Weights do depend on the versions in constraints.txt, which the
 stored file names.
@@ -41,6 +42,7 @@ ENVIRONMENT = {
     "MKL_CBWR": "COMPATIBLE",  # matrix products
     "ONEDNN_MAX_CPU_ISA": "SSE41",  # recurrent layers
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4",  # exponentials and logarithms
+    "OPENBLAS_CORETYPE": "Haswell",  # NumPy's matrix products; needs AVX2
     "OMP_NUM_THREADS": "1",
     "NUMBA_NUM_THREADS": "1",
 }
