@@ -211,6 +211,7 @@ class TrainOptions(TypedDict, total=False):
     vector_epochs: int
     freeze_embeddings: int
     word_dropout: float
+    negation_rows: float
     epochs: int
     batch_size: int
     accumulate: int

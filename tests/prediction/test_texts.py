@@ -33,17 +33,23 @@ def test_arrays_and_series_are_lists_of_texts(model: tenor.SentimentModel) -> No
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
+def assert_same(found: list[tenor.Prediction], expected: list[tenor.Prediction]) -> None:
+    """Batches of other sizes are computed in another order, so probabilities are equal up to rounding."""
+    assert [(one.label, one.known_words) for one in found] == [(one.label, one.known_words) for one in expected]
+    assert [one.probability for one in found] == pytest.approx([one.probability for one in expected], abs=1e-6)
+
+
 def test_a_pandas_series_with_missing_values(model: tenor.SentimentModel) -> None:
     import pandas as pd
 
     series = pd.Series(["superb", None, float("nan"), pd.NA, ""], index=[7, 7, 8, 9, 10])
     found = model.predict(series)
     assert [said.known_words for said in found] == [1, 0, 0, 0, 0]
-    assert found[1:] == model.predict([""]) * 4
-    assert model.predict(series.to_frame("text")) == found  # a table with a column that prepare recognises
+    assert_same(found[1:], model.predict([""]) * 4)
+    assert_same(model.predict(series.to_frame("text")), found)  # a table with a column that prepare recognises
     with pytest.raises(CorpusError, match="the table: no known text column; text_column can be words"):
         model.predict(series.to_frame("words"))
-    assert model.predict(pa.table({"rating": [1], "review": ["superb"]})) == found[:1]
+    assert_same(model.predict(pa.table({"rating": [1], "review": ["superb"]})), found[:1])
 
 
 def test_missing_values_are_empty_texts() -> None:

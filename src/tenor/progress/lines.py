@@ -15,7 +15,7 @@ _SCALE = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def visible(text: str) -> str:
-    """The text with control characters spelt out: names in a stranger's file must not command the terminal.
+    r"""The text with control characters spelt out: names in a stranger's file must not command the terminal.
 
     >>> visible("a\x1b[31m")
     'a\\x1b[31m'

@@ -31,7 +31,7 @@ from tenor.training.optim.optimizers import Optimizer, make_rule
 from tenor.training.optim.precision import set_precision
 from tenor.training.optim.schedule import Schedule, scaled_rate
 from tenor.training.profiling.collect import brief, gather_spans, make_profiler, write_profile
-from tenor.training.runs.checkpoint import Checkpoint, newest_checkpoint
+from tenor.training.runs.checkpoint import Checkpoint, largest_part, newest_checkpoint
 from tenor.training.runs.config import FORMAT, stored_settings
 from tenor.training.runs.folder import RunFolder
 from tenor.training.runs.recorder import EventHandler, FirstRankRecorder, OtherRankRecorder, Recorder
@@ -224,22 +224,23 @@ def parse_shares(text: str, size: int) -> NDArray[np.float64]:
 def _resume(loop: Loop, folder: RunFolder, config: Mapping[str, Any]) -> list[str]:
     """Continue from the newest valid checkpoint if there is one; return why newer ones were skipped."""
     check_same(folder.path, config)
-    saved, refused = _find_checkpoint(folder, loop.group)
+    saved, refused = _find_checkpoint(folder, loop)
     if saved is not None:
         _refuse_scattered(saved, loop, folder)
         _restore(loop, saved, folder)
     return refused
 
 
-def _find_checkpoint(folder: RunFolder, group: Group) -> tuple[Checkpoint | None, list[str]]:
+def _find_checkpoint(folder: RunFolder, loop: Loop) -> tuple[Checkpoint | None, list[str]]:
     """The newest valid checkpoint, and why newer ones were skipped; the same on all ranks.
 
     A run that was stopped before its first checkpoint has none.
     """
-    saved, refused = newest_checkpoint(folder.checkpoints)
+    size = sum(weight.nbytes for weight in loop.model.parameters())
+    saved, refused = newest_checkpoint(folder.checkpoints, largest_part(size))
     if saved is None and refused:
         raise RunError(f"no valid checkpoint ({refused[0]})", where=folder.path, remedy="train again in another folder")
-    steps = group.gather(torch.tensor([saved.step if saved else -1]))
+    steps = loop.group.gather(torch.tensor([saved.step if saved else -1]))
     if len(set(steps.tolist())) > 1:
         raise RunError("workers see different checkpoints", where=folder.path, remedy="use a folder all workers share")
     return saved, refused

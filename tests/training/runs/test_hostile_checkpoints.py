@@ -16,7 +16,7 @@ from torch import nn
 from tenor.errors import RunError
 from tenor.models.weights import copy_saved
 from tenor.training.optim.optimizers import Adam, Optimizer
-from tenor.training.runs.checkpoint import Checkpoint, newest_checkpoint, save_checkpoint
+from tenor.training.runs.checkpoint import Checkpoint, largest_part, newest_checkpoint, save_checkpoint
 from tenor.training.runs.config import FORMAT
 from tenor.training.runs.cursor import Cursor
 from tenor.training.runs.folder import RunFolder
@@ -67,6 +67,13 @@ def test_an_index_with_its_hash_but_wrong_values(tmp_path: Path, field: str, val
     file.write_bytes(_seal({**index, field: value}))
     found, refused = newest_checkpoint(tmp_path)
     assert found is None and len(refused) == 1
+
+
+def test_a_file_far_larger_than_the_model_is_not_read(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, saved(), keep=2)
+    os.truncate(tmp_path / "step-0000000003.safetensors", 200 << 20)
+    found, refused = newest_checkpoint(tmp_path, largest_part(1 << 20))
+    assert found is None and "has more than the 100,663,296 bytes allowed" in refused[0]
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"index": 1}', "[" * 100_000, "7", '{"index": {}, "sha256": ""}'])

@@ -81,7 +81,7 @@ def test_it_is_exact_to_rounding(
 def test_it_works_over_mpi(data: Path, alone: dict[int, Path], tmp_path: Path, strategy: str, ranks: int) -> None:
     small = ["--batch-size", "32", "--epochs", "2", "--dropout", "0.2", "--word-dropout", "0.1", "--keep", "last"]
     small += ["--clip", "0.05", "--ngram-bits", "12", "--cell", "lstm", "--embeddings", "none", "--no-bidirectional"]
-    small += ["--input-dropout", "0.2"]
+    small += ["--input-dropout", "0.2", "--characters", "0"]
     options = ["--backend", "mpi", "--strategy", strategy, "--precision", "fp64", *small]
     command = [str(MPIRUN), "-n", str(ranks), *tenor_train(data, tmp_path / "run", *options, "--max-steps", "20")]
     finish(start(command, **MPI_VARIABLES))

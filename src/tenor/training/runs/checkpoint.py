@@ -27,6 +27,7 @@ from tenor.store.trusted import read_bytes
 HASH_BYTES = 32
 INDEX_BYTES = 16 << 20
 MAX_BYTES = 8 << 30
+SMALL_BYTES = 64 << 20  # that a checkpoint of any model may have
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,14 @@ def _stem(step: int) -> str:
 
 def _part_name(stem: str, rank: int) -> str:
     return f"{stem}.part-{rank}.safetensors" if rank else f"{stem}.safetensors"
+
+
+def largest_part(weight_bytes: int) -> int:
+    """The most bytes that a file of a checkpoint may have if the weights have so many.
+
+    A checkpoint has the weights, those to keep, and what optimizer and strategy remember: some times the weights.
+    """
+    return min(MAX_BYTES, 32 * weight_bytes + SMALL_BYTES)
 
 
 def newest_checkpoint(folder: Path, limit: int = MAX_BYTES) -> tuple[Checkpoint | None, list[str]]:
