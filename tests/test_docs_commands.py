@@ -176,6 +176,13 @@ def test_a_heavier_block_works(block: Block, folder: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("block", chosen(HOW_TO, "soak", "python"), ids=name_of)
+def test_the_python_of_a_how_to_page_works(block: Block, tmp_path: Path) -> None:
+    write_csv(tmp_path / "export.csv", make_reviews(60), delimiter=";")
+    run_block(block, tmp_path)
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("block", chosen([QUICKSTART], "", "python"), ids=name_of)
 def test_the_python_of_the_quickstart_works(block: Block, folder: Path) -> None:
     for name in ("data", "run"):

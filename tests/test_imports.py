@@ -43,6 +43,7 @@ ROOMS = {
         "settings",
         "sources",
         "pieces",
+        "frames",
         "standard_input",
         "texts",
         "synthetic",

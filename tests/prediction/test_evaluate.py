@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from helpers.command import run_tenor
 from helpers.corpora import Review, make_reviews, write_csv, write_json_lines
@@ -146,3 +147,18 @@ def test_a_split_is_named_above_its_table(run: Path, data: Path) -> None:
     rows = json.loads((data / "manifest.json").read_text("utf-8"))["splits"]["valid"]["rows"]
     said = run_tenor("evaluate", run, data, "--split", "valid").ok().stdout
     assert said.startswith(f"valid split, {rows:,} rows\n") and f"{rows:,} rows read: {rows:,} measured" in said
+
+
+def test_a_table_in_memory_is_measured_like_a_file(run: Path, make_run: Callable[..., Path], tmp_path: Path) -> None:
+    reviews = mixed()
+    columns = {"text": [review.text for review in reviews], "rating": [review.rating for review in reviews]}
+    expected = tenor.evaluate(run, write_json_lines(tmp_path / "new.jsonl", reviews))
+    assert tenor.evaluate(run, columns) == tenor.evaluate(run, pa.table(columns), progress=False) == expected
+    with pytest.raises(UsageError, match="a int is neither the name of a file or folder nor a data frame"):
+        tenor.evaluate(run, 5)  # type: ignore[arg-type]
+    titled, heard = make_run(text={"title_column": "head"}), Heard()
+    with_titles = {**columns, "head": ["superb"] * len(reviews)}
+    tenor.evaluate(titled, columns, progress=heard)
+    assert "data frame: has no column 'head'" in heard.lines[0]
+    found = tenor.evaluate(titled, with_titles, progress=heard)
+    assert len(heard.lines) == 1 and found.confusion != expected.confusion

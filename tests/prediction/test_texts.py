@@ -63,6 +63,9 @@ def test_missing_values_are_empty_texts() -> None:
         ("great food", r"one string instead of a list of texts; pass a list: \['great food'\]"),
         (b"great food", "one string"),
         ({"text": "fine"}, "got a dict"),
+        ({"fine"}, "got a set instead of a list of texts"),  # has no order
+        (5, "got a int instead of a list of texts"),
+        (None, "got a NoneType"),
         (np.array([["a"], ["b"]]), "got a ndarray"),
         (np.array("a"), "got a ndarray"),
         (["fine", "also", 3], r"text 2 \(counted from 0\) is not a string but int 3"),

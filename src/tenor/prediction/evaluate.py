@@ -8,7 +8,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
+from tenor.corpus.frames import ACCEPTED, FRAME, Frame, FrameFile, is_frame, save_frame
 from tenor.corpus.labels import LabelRule
 from tenor.corpus.pieces import Piece
 from tenor.corpus.sources import find_sources
@@ -16,7 +18,7 @@ from tenor.engines.local import LocalEngine
 from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
 from tenor.environment import num_workers
-from tenor.errors import CorpusError, StoreError
+from tenor.errors import CorpusError, StoreError, UsageError
 from tenor.evaluation.label_check import check_labels
 from tenor.evaluation.labelled import choose_rule
 from tenor.evaluation.metrics import Evaluation, measure, measure_covered
@@ -77,7 +79,7 @@ class SelectedRows:
 
 def evaluate(
     run: str | Path,
-    data: str | Path,
+    data: str | Path | Frame,
     settings: EvaluateSettings | None = None,
     progress: Shown = None,
     **options: Unpack[EvaluateOptions],
@@ -88,7 +90,7 @@ def evaluate(
 
     Args:
         run: A folder made by `tenor train`.
-        data: A folder made by `tenor prepare`, or a raw file with labels.
+        data: A folder made by `tenor prepare`, a raw file with labels, or a table in memory, as for `prepare`.
         settings: The split, how to read a raw file, and the number of workers.
         progress: True shows progress, False none; by default it is shown in notebooks only.
         options: Each setting may also be given as a keyword, which overrides `settings`.
@@ -100,7 +102,7 @@ def evaluate(
     Raises:
         RunError: The run folder cannot be used.
         StoreError: The prepared data is damaged, or was prepared with another vocabulary, tokeniser or other classes.
-        CorpusError: The raw file cannot be read, or too many of its rows are rejected.
+        CorpusError: The raw file or the table cannot be read, or too many of its rows are rejected.
         UsageError: The labels of the raw file cannot mean the same as those of the run's data.
 
     >>> tenor.evaluate("run", "data").accuracy  # doctest: +SKIP
@@ -108,6 +110,20 @@ def evaluate(
     """
     settings, progress = chosen(EvaluateSettings, settings, options), shown(progress)
     ref = ModelRef.of(run)
+    if isinstance(data, str | Path):
+        return _evaluate(ref, data, settings, progress)
+    if not is_frame(data):
+        what = f"a {type(data).__name__} is neither the name of a file or folder nor a data frame"
+        raise UsageError(what, remedy=f"give a name, or {ACCEPTED}")
+    title = title_of(model_of(ref).config) if settings.title_column is None else None
+    with tempfile.TemporaryDirectory(prefix="tenor-") as folder:
+        saved = save_frame(data, settings.wanted, Path(folder), [title] if title else [])
+        return _evaluate(ref, saved, settings, progress)
+
+
+def _evaluate(
+    ref: ModelRef, data: str | Path | FrameFile, settings: EvaluateSettings, progress: Progress
+) -> Evaluation:
     model = model_of(ref)
     engine = LocalEngine(num_workers(settings.workers))
     try:
@@ -129,12 +145,12 @@ def evaluate(
 
 
 def select_rows(
-    ref: ModelRef, data: str | Path, settings: EvaluateSettings, engine: Engine, progress: Progress
+    ref: ModelRef, data: str | Path | FrameFile, settings: EvaluateSettings, engine: Engine, progress: Progress
 ) -> SelectedRows:
     """The rows of a split or of a raw file, once they are known to fit the run."""
-    if Path(data).is_dir():
+    if isinstance(data, str | Path) and Path(data).is_dir():
         return _select_split(model_of(ref), Path(data), settings.split, engine.workers, progress)
-    return _select_raw(ref, str(data), settings, engine, progress)
+    return _select_raw(ref, data, settings, engine, progress)
 
 
 def _select_split(model: SentimentModel, data: Path, name: str, workers: int, progress: Progress) -> SelectedRows:
@@ -163,12 +179,16 @@ def _select_split(model: SentimentModel, data: Path, name: str, workers: int, pr
 
 
 def _select_raw(
-    ref: ModelRef, source: str, settings: EvaluateSettings, engine: Engine, progress: Progress
+    ref: ModelRef, data: str | Path | FrameFile, settings: EvaluateSettings, engine: Engine, progress: Progress
 ) -> SelectedRows:
     """The labelled rows of a raw file, once its labels are known to fit the run."""
-    model = model_of(ref)
+    model, source = model_of(ref), FRAME if isinstance(data, FrameFile) else str(data)
     sources = open_with_title(
-        lambda title: _find(source, settings, title), model.config, settings.title_column, source, progress
+        lambda title: _find(data, replace(settings.wanted, title=title)),
+        model.config,
+        settings.title_column,
+        source,
+        progress,
     )
     is_asked = any(getattr(settings, name) is not None for name in _LABELS)
     rule = _rule(model, settings, is_asked, sources)
@@ -184,10 +204,12 @@ def _select_raw(
     return SelectedRows(rows, survey.rows)
 
 
-def _find(source: str, settings: EvaluateSettings, title: str | None) -> list[Source]:
-    found = find_sources([source], replace(settings.wanted, title=title))
-    if title and all(file.columns is None for file in found):
-        raise CorpusError(f"has no columns, so none called {title!r}", where=source, remedy="omit --title-column")
+def _find(data: str | Path | FrameFile, wanted: Wanted) -> list[Source]:
+    if isinstance(data, FrameFile):
+        return data.find(wanted)
+    found = find_sources([data], wanted)
+    if wanted.title and all(file.columns is None for file in found):
+        raise CorpusError(f"has no columns, so none called {wanted.title!r}", where=data, remedy="omit --title-column")
     return found
 
 

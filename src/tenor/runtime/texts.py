@@ -18,14 +18,18 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
     """The texts as strings. A missing value (None, NaN, pandas' NA) becomes an empty text.
 
     Raises:
-        UsageError: `texts` is a single string or a table, or contains a value that is not a string.
+        UsageError: `texts` is a single string or no column of texts, or contains a value that is not a string.
     """
     texts = _column(texts)
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         return _of_arrow(texts)
     if isinstance(texts, str | bytes):
         raise UsageError("got one string instead of a list of texts", remedy=f"pass a list: [{_short(texts)}]")
-    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
+    if (
+        isinstance(texts, Mapping | set | frozenset)
+        or not isinstance(texts, Iterable)
+        or getattr(texts, "ndim", 1) != 1
+    ):
         kind = type(texts).__name__
         raise UsageError(f"got a {kind} instead of a list of texts", remedy="pass one column of texts")
     return [text if isinstance(text, str) else _missing(text, place) for place, text in enumerate(texts)]
@@ -33,6 +37,8 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
 
 def _column(texts: Any) -> Any:
     """The column of texts of a table of Arrow, pandas or Polars; a column of Polars as Arrow; else as it is."""
+    if hasattr(texts, "collect_schema") and hasattr(texts, "collect"):  # a LazyFrame of Polars
+        texts = texts.collect()
     names = getattr(texts, "column_names", None) or getattr(texts, "columns", None)
     if names is not None and not isinstance(texts, Mapping):
         chosen = ColumnChooser(Wanted(), "the table", with_rating=False)([str(name) for name in names]).text

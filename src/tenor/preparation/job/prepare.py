@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from tenor import __version__
+from tenor.corpus.columns import Wanted
+from tenor.corpus.files.source import Source
+from tenor.corpus.frames import ACCEPTED, Frame, frame_sources, is_frame
 from tenor.corpus.standard_input import all_sources
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
@@ -31,22 +35,25 @@ if TYPE_CHECKING:
     from tenor.options import PrepareOptions
 
 _DEFAULTS = PrepareSettings()
+Inputs: TypeAlias = Sequence[str | Path] | str | Path | Frame
 
 
 def prepare(
-    inputs: Sequence[str | Path] | str | Path,
+    inputs: Inputs,
     out: str | Path,
     settings: PrepareSettings | None = None,
     progress: Shown = None,
     **options: Unpack[PrepareOptions],
 ) -> PrepareResult:
-    """Turn raw review files into a folder of token shards, and account for every row.
+    """Turn raw reviews into a folder of token shards, and account for every row.
 
     If the same job was stopped before, its finished tasks are not run again. If its result exists already, the function
     returns at once. The result is the same to the byte on every engine and with any number of workers.
 
     Args:
-        inputs: Files, folders, globs or addresses of reviews; "-" is standard input.
+        inputs: Files, folders, globs or addresses of reviews; "-" is standard input. Or one table in memory: a data
+            frame of pandas (2.2 or later) or Polars, an Arrow table, or a dict of columns. A table gives the same
+            result as a Parquet file with its rows; rejected rows are counted from 1.
         out: The folder to make. It appears when the job is done.
         settings: How to read, clean and split the reviews, and where the job runs.
         progress: True shows progress, False none; by default it is shown in notebooks only.
@@ -75,18 +82,14 @@ def prepare(
 
 def prepare_on(
     engine: Engine,
-    inputs: Sequence[str | Path] | str | Path,
+    inputs: Inputs,
     out: str | Path,
     settings: PrepareSettings = _DEFAULTS,
     progress: Progress = SILENT,
 ) -> PrepareResult:
     """Do the same as `prepare` on an engine that is running already, and leave it running."""
     began = time.monotonic()
-    names = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-    names = [name for name in names if Path(name).resolve() != Path(out).resolve()]  # a shell's * may list `out` too
-    if not names:
-        raise UsageError("no input is given", remedy="name one or more files")
-    with all_sources(names, settings.wanted, Path(out).resolve()) as sources:
+    with _sources(inputs, settings.wanted, Path(out).resolve()) as sources:
         tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords))
         vocabulary = None
         if settings.vocab:
@@ -95,6 +98,20 @@ def prepare_on(
             vocabulary = borrow(vocab, tokeniser.as_dict())
         given = JobInput(sources, settings, tokeniser, vocabulary)
         return _prepare(engine, given, Path(out), progress, began)
+
+
+def _sources(inputs: Inputs, wanted: Wanted, out: Path) -> contextlib.AbstractContextManager[list[Source]]:
+    """The files, or the data frame, as sources that exist until the job is done."""
+    if is_frame(inputs):
+        return frame_sources(inputs, wanted, out)
+    names = [inputs] if isinstance(inputs, str | Path) else list(inputs) if isinstance(inputs, Iterable) else [inputs]
+    if other := [name for name in names if not isinstance(name, str | Path)]:
+        what = f"a {type(other[0]).__name__} is neither the name of a file nor a data frame"
+        raise UsageError(what, remedy=f"give names of files, or {ACCEPTED}")
+    names = [name for name in names if Path(name).resolve() != out]  # a shell's * may list `out` too
+    if not names:
+        raise UsageError("no input is given", remedy="name one or more files")
+    return all_sources(names, wanted, out)
 
 
 def _as_lender(settings: PrepareSettings, tokeniser: TokeniserSettings) -> TokeniserSettings:
