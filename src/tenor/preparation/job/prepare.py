@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from tenor import __version__
 from tenor.corpus.columns import Wanted
@@ -104,8 +104,10 @@ def _sources(inputs: Inputs, wanted: Wanted, out: Path) -> contextlib.AbstractCo
     """The files, or the data frame, as sources that exist until the job is done."""
     if is_frame(inputs):
         return frame_sources(inputs, wanted, out)
-    names = [inputs] if isinstance(inputs, str | Path) else list(inputs) if isinstance(inputs, Iterable) else [inputs]
-    if other := [name for name in names if not isinstance(name, str | Path)]:
+    is_one = isinstance(inputs, str | Path) or not isinstance(inputs, Iterable)
+    given: list[object] = [inputs] if is_one else list(cast(Iterable[object], inputs))
+    names = [name for name in given if isinstance(name, str | Path)]
+    if other := [name for name in given if not isinstance(name, str | Path)]:
         what = f"a {type(other[0]).__name__} is neither the name of a file nor a data frame"
         raise UsageError(what, remedy=f"give names of files, or {ACCEPTED}")
     names = [name for name in names if Path(name).resolve() != out]  # a shell's * may list `out` too
