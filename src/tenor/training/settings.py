@@ -308,7 +308,12 @@ class TrainSettings(Settings):
         "1:3@200-600 only from step 200 to 600.",
         group=BALANCING,
     )
-    timeout: float = setting(1800.0, "Seconds without an answer after which a worker counts as lost.", group=WORKERS)
+    timeout: float = setting(
+        1800.0,
+        "Seconds without an answer after which a worker counts as lost. With async, the run ends when the server has "
+        "heard no worker for so long, or a worker nothing from the server.",
+        group=WORKERS,
+    )
 
     checkpoint_steps: int = setting(
         500, "Steps between two checkpoints. Each epoch also ends with a checkpoint.", group=STOPPING

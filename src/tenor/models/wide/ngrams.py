@@ -19,6 +19,7 @@ from tenor.compiled import compiled, inlined
 from tenor.models.wide.characters import IMPORTANCE, NO_CHARACTERS, Characters
 from tenor.models.wide.hashing import extended_hash
 
+MIN_REVIEWS = 2  # training reviews that must have an n-gram of a bucket; other buckets are ignored
 _LARGEST_STAMP = 1 << 30
 
 
@@ -111,7 +112,7 @@ def count_rows_with(
 def bucket_weights(
     counts: NDArray[np.int32], num_rows: int, characters: Characters = NO_CHARACTERS
 ) -> NDArray[np.float32]:
-    """The weight idf × √|r| of each bucket; 0 for buckets that fewer than two rows have.
+    """The weight idf × √|r| of each bucket; 0 for buckets that fewer than `MIN_REVIEWS` rows have.
 
     idf is log(rows / rows with it). r is the naive-Bayes log-count ratio of a class and all others, with one row more
     of each (Wang & Manning 2012); of several classes, the one with the largest |r| counts.
@@ -122,7 +123,7 @@ def bucket_weights(
         characters: The character n-grams of each token: their buckets weigh less, because a word has many of them.
     """
     total = counts.sum(axis=0)
-    known = np.flatnonzero(total >= 2)
+    known = np.flatnonzero(total >= MIN_REVIEWS)
     found = counts[:, known].astype(np.float64) + 1.0  # (classes, known)
     sums = (counts.sum(axis=1, dtype=np.float64) + counts.shape[1])[:, None]
     others, other_sums = found.sum(axis=0) - found, sums.sum() - sums
