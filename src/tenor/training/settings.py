@@ -309,10 +309,7 @@ class TrainSettings(Settings):
         group=BALANCING,
     )
     timeout: float = setting(
-        1800.0,
-        "Seconds without an answer after which a worker counts as lost. With async, the run ends when the server has "
-        "heard no worker for so long, or a worker nothing from the server.",
-        group=WORKERS,
+        1800.0, "Seconds of silence after which a worker counts as lost; with async, the run ends.", group=WORKERS
     )
 
     checkpoint_steps: int = setting(
