@@ -68,7 +68,8 @@ def test_every_request_has_its_answer(run: Callable[..., Any], options: dict[str
     sent = Counter(server.statuses[place % 3] for place in range(len(server.texts)))
     assert {status: answers.count(status) for status in (200, 503)} == sent
     assert sorted(server.texts[:3]) == ["a", "b", "c"]
-    assert len(server.tasks) == (len(server.texts) if options.get("closes") else 3)
+    unused = len(server.tasks) - (len(server.texts) if options.get("closes") else 3)
+    assert 0 <= unused <= 3  # connections that were made when the time was over
     assert all(0.001 < one < 20 for found in answers.seconds.values() for one in found)
 
 
