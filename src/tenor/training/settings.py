@@ -309,7 +309,9 @@ class TrainSettings(Settings):
         group=BALANCING,
     )
     timeout: float = setting(
-        1800.0, "Seconds of silence after which a worker counts as lost. With async, the run ends if all workers are silent.", group=WORKERS
+        1800.0,
+        "Seconds of silence after which a worker counts as lost. With async, the run ends if all workers are silent.",
+        group=WORKERS,
     )
 
     checkpoint_steps: int = setting(
