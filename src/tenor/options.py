@@ -158,6 +158,7 @@ class PrepareOptions(TypedDict, total=False):
     tokens: str
     stopwords: str | None
     marks: bool
+    negation: bool
     vocab_size: int
     vocab: str | None
     max_length: int

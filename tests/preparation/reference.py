@@ -58,3 +58,24 @@ def _markup(match: re.Match[str]) -> str:
 def _cut(word: str) -> str:
     """As many characters as fit 64 bytes."""
     return word.encode()[:64].decode("utf-8", "ignore")
+
+
+_LIST = """
+not no never nothing nobody none neither nor nowhere without hardly barely scarcely cannot
+don't doesn't didn't isn't wasn't aren't weren't won't wouldn't can't couldn't shouldn't haven't hasn't hadn't ain't
+dont doesnt didnt isnt wasnt arent werent wont wouldnt cant couldnt shouldnt havent hasnt hadnt aint
+"""
+_NEGATORS = set(_LIST.split())
+
+
+def reference_negated(tokens: list[str]) -> list[str]:
+    """The tokens, with ¬ before each that is at most three after a negator, if nothing between them ends its scope."""
+    found = []
+    for place, token in enumerate(tokens):
+        before = [i for i in range(max(0, place - 3), place) if tokens[i] in _NEGATORS]
+        start = before[-1] if before else place
+        ends = {"but", "however", "although", "though", "!", "?"} & set(tokens[start + 1 : place + 1])
+        only = tokens[start + 1 : start + 2] == ["only"]
+        is_plain = token in _NEGATORS or not before or ends or only or len(token.encode()) > 62
+        found.append(token if is_plain else "¬" + token)
+    return found

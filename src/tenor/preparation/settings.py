@@ -58,6 +58,11 @@ class PrepareSettings(EngineSettings, LabelledReadingSettings):
         group=_TOKENS,
     )
     marks: bool = setting(True, "Keep ! and ? as tokens.", group=_TOKENS)
+    negation: bool = setting(
+        True,
+        "Read up to three words after an English negator as words of their own: not bad becomes not ¬bad.",
+        group=_TOKENS,
+    )
     vocab_size: int = setting(
         30_000,
         "Size of the vocabulary: the most frequent words, plus two entries for padding and unknown.",

@@ -18,6 +18,7 @@ from tenor.environment import usable_cores
 from tenor.errors import UsageError
 from tenor.evaluation.decision import decide
 from tenor.preparation.tokeniser.encode import Encoder
+from tenor.preparation.tokeniser.negation import readable
 from tenor.preparation.tokeniser.spans import token_spans
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 from tenor.runtime.combined import CombinedParts, with_unknown
@@ -106,7 +107,7 @@ class TextNgrams:
         """
         first, size = int(self.found.firsts[ngram]), int(self.found.sizes[ngram])
         ids = self.tokens[first : first + size].tolist()
-        return " ".join("…" if token < FIRST_WORD else self.words[token - FIRST_WORD] for token in ids)
+        return " ".join(readable(["…" if token < FIRST_WORD else self.words[token - FIRST_WORD] for token in ids]))
 
 
 class SentimentModel:

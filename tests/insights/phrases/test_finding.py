@@ -129,7 +129,7 @@ def test_stems_of_a_phrase_leave_out_function_words() -> None:
 
 def phrase(text: str, rows: int, number: int = 0) -> Phrase:
     words = tuple(text.split())
-    return Phrase(number, tuple(range(2, 2 + len(words))), words, rows, 1.0, stems_of(words))
+    return Phrase(number, tuple(range(2, 2 + len(words))), words, text, rows, 1.0, stems_of(words))
 
 
 def test_groups_join_what_says_the_same_and_nothing_else() -> None:

@@ -116,15 +116,16 @@ def test_an_ngram_weighs_by_its_frequency_and_by_how_well_it_tells_the_classes_a
         assert weights[bucket] == pytest.approx(expected, rel=1e-6)
 
 
-WORDS = ["", "a", "good", "goodgood", "bad", "unwatchable", "\u00e9t\u00e9", "\U0001d11e!"]
-SEED = 0xC4CEB9FE1A85EC53
+WORDS = ["", "a", "¬good", "good", "goodgood", "bad", "unwatchable", "\u00e9t\u00e9", "\U0001d11e!"]
+SEED, NEGATED_SEED = 0xC4CEB9FE1A85EC53, 0x9FB21C651E98DF25
 
 
 def characters_of(word: str, longest: int, bits: int) -> set[int]:
-    marked = f"<{word}>"
+    seed = NEGATED_SEED if word.startswith("¬") else SEED
+    marked = f"<{word.removeprefix('¬')}>"
     sizes = range(min(3, longest), longest + 1)
     parts = {marked[at : at + size] for size in sizes for at in range(len(marked) - size + 1)}
-    return {bucket(tuple(map(ord, part)), bits, SEED) for part in parts}
+    return {bucket(tuple(map(ord, part)), bits, seed) for part in parts}
 
 
 @pytest.mark.parametrize("longest", [0, 2, 3, 5])
@@ -134,7 +135,8 @@ def test_character_ngrams_of_words(longest: int) -> None:
     for place, word in enumerate(WORDS if longest else []):
         own = (found.hashes[found.starts[place + 2] : found.starts[place + 3]] >> np.uint64(44)).tolist()
         assert set(own) == characters_of(word, longest, 20)
-        assert len(own) == sum(max(0, len(word) + 3 - size) for size in range(min(3, longest), longest + 1))
+        size_of_word = len(word.removeprefix("¬"))
+        assert len(own) == sum(max(0, size_of_word + 3 - size) for size in range(min(3, longest), longest + 1))
     assert found.starts[:3].tolist() == [0, 0, 0] if longest else not len(found.hashes)
 
 

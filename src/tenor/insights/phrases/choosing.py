@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tenor.insights.phrases.counting import BITS, BucketCounts, ExactCounts
 from tenor.insights.phrases.words import NEGATIONS, NOT, stems_of
+from tenor.preparation.tokeniser.negation import plain, readable
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 
 NEGATIVE, POSITIVE = "negative", "positive"
@@ -37,7 +38,8 @@ class Phrase:
 
     number: int  # among the phrases that were counted exactly
     tokens: tuple[int, ...]
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # without the marks of negated words
+    text: str
     rows: int
     strength: float  # mean contribution towards its side, in logits
     stems: tuple[str, ...]
@@ -46,10 +48,6 @@ class Phrase:
     def score(self) -> float:
         """Contribution × volume."""
         return self.strength * self.rows
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
 
 
 def choose_buckets(counts: BucketCounts, share: float) -> NDArray[np.bool_]:
@@ -147,8 +145,9 @@ def log_odds(own: Floats, rows: Floats, share: float) -> Floats:
 
 def make_phrase(counts: ExactCounts, words: Sequence[str], number: int, strength: float) -> Phrase:
     tokens = tuple(int(token) for token in counts.words[number] if token)
-    spelled = tuple(words[token - FIRST_WORD] for token in tokens)
-    return Phrase(number, tokens, spelled, int(counts.figures[number, 0]), strength, stems_of(spelled))
+    found = [words[token - FIRST_WORD] for token in tokens]
+    spelled, text = tuple(map(plain, found)), " ".join(readable(found))
+    return Phrase(number, tokens, spelled, text, int(counts.figures[number, 0]), strength, stems_of(spelled))
 
 
 def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tenor.preparation.tokeniser.negation import plain
 from tenor.preparation.tokeniser.stopwords import LISTS
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 
@@ -43,7 +44,7 @@ NOT = "not"  # the stem of all negations
 def kinds_of(words: Sequence[str]) -> NDArray[np.uint8]:
     """The kind of each id of a vocabulary; padding, unknown words and marks break phrases."""
     kinds = np.full(len(words) + FIRST_WORD, BREAK, np.uint8)
-    kinds[FIRST_WORD:] = [_kind(word) for word in words]
+    kinds[FIRST_WORD:] = [_kind(plain(word)) for word in words]
     return kinds
 
 
@@ -58,7 +59,7 @@ def _kind(word: str) -> int:
 
 
 def stem(word: str) -> str:
-    """A rough stem: enough to bring stops, stopped and stopping together.
+    """A rough stem of a word without a mark: enough to bring stops, stopped and stopping together.
 
     >>> stem("stopped"), stem("stops"), stem("doesn't")
     ('stop', 'stop', 'not')

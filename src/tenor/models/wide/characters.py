@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.models.wide.hashing import GOLDEN, mixed_all
+from tenor.preparation.tokeniser.negation import NEGATED, plain
 
 SHORTEST = 3  # characters, where the marks at both ends of a word count
 IMPORTANCE = 0.4  # of a character n-gram, relative to that of an n-gram of words
 _SEED = np.uint64(0xC4CEB9FE1A85EC53)  # where the hash of a character n-gram starts; that of n-grams of words: 0
+_NEGATED_SEED = np.uint64(0x9FB21C651E98DF25)  # in a negated word, so that "bad" and "not bad" share nothing
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,15 @@ def hash_characters(words: Sequence[str], first_id: int, longest: int) -> Charac
     """
     if longest == 0:
         return NO_CHARACTERS
-    marked = "".join(f"<{word}>" for word in words)
+    plain_words = [plain(word) for word in words]
+    marked = "".join(f"<{word}>" for word in plain_words)
     codes = np.frombuffer(marked.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
-    sizes = np.array([len(word) + 2 for word in words], np.int64)
+    sizes = np.array([len(word) + 2 for word in plain_words], np.int64)
+    is_negated = np.array([word.startswith(NEGATED) for word in words], bool)
     ends = np.cumsum(sizes)
     left = np.repeat(ends, sizes) - np.arange(len(codes))  # characters from each place to the end of its word
     following = np.concatenate([codes, np.zeros(longest, np.uint64)]) + np.uint64(1)
-    states, found, fits = np.full(len(codes), _SEED), [], []
+    states, found, fits = np.repeat(np.where(is_negated, _NEGATED_SEED, _SEED), sizes), [], []
     for size in range(1, longest + 1):
         states = mixed_all(states * np.uint64(GOLDEN) + following[size - 1 : size - 1 + len(codes)])
         if size >= min(SHORTEST, longest):

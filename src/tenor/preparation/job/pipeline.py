@@ -92,7 +92,7 @@ class PrepareJob:
         parts = self._dedupe(ratings)
         self._check_classes(parts, ratings)
         vocabulary, units = self._vocabulary()
-        self.tokeniser = dataclasses.replace(self.tokeniser, units=units)
+        self.tokeniser = self.tokeniser.with_units(units)
         shards = self._shards(parts, len(vocabulary))
         self._assemble(shards, vocabulary)
         return self._manifest(counts, parts, shards, vocabulary)

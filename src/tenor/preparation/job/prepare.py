@@ -27,7 +27,7 @@ from tenor.preparation.job.startup import announce
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.stopwords import read_stopwords
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import borrow, lender_of
+from tenor.preparation.tokeniser.vocabulary import borrow, has_negated_words, lender_of
 from tenor.progress import SILENT, Progress, Shown, shown
 from tenor.settings import changed, chosen
 
@@ -90,11 +90,15 @@ def prepare_on(
     """Do the same as `prepare` on an engine that is running already, and leave it running."""
     began = time.monotonic()
     with _sources(inputs, settings.wanted, Path(out).resolve()) as sources:
-        tokeniser = TokeniserSettings(settings.clean, settings.marks, read_stopwords(settings.stopwords))
+        tokeniser = TokeniserSettings(
+            settings.clean, settings.marks, read_stopwords(settings.stopwords), negation=settings.negation
+        )
         vocabulary = None
         if settings.vocab:
             vocab, tokeniser = settings.vocab, _as_lender(settings, tokeniser)
-            settings = dataclasses.replace(settings, clean=tokeniser.clean, marks=tokeniser.marks)
+            settings = dataclasses.replace(
+                settings, clean=tokeniser.clean, marks=tokeniser.marks, negation=tokeniser.negation
+            )
             vocabulary = borrow(vocab, tokeniser.as_dict())
         given = JobInput(sources, settings, tokeniser, vocabulary)
         return _prepare(engine, given, Path(out), progress, began)
@@ -122,17 +126,20 @@ def _as_lender(settings: PrepareSettings, tokeniser: TokeniserSettings) -> Token
     `borrow` refuses what contradicts the folder.
     """
     values = lender_of(settings.vocab or "")
-    if values is None:
-        return dataclasses.replace(tokeniser, units="words" if settings.tokens == "auto" else settings.tokens)
+    asked = changed(settings)
+    if values is None:  # a vocab.json alone
+        if "negation" not in asked:
+            tokeniser = dataclasses.replace(tokeniser, negation=has_negated_words(settings.vocab or ""))
+        return tokeniser.with_units("words" if settings.tokens == "auto" else settings.tokens)
     try:
         lent = TokeniserSettings.from_dict(values)
     except ValueError as error:
         raise StoreError(str(error), where=settings.vocab, remedy="use another --vocab") from None
-    asked = changed(settings)
-    own: dict[str, Any] = {name: getattr(tokeniser, name) for name in ("clean", "marks", "stopwords") if name in asked}
-    if settings.tokens != "auto":
-        own["units"] = settings.tokens
-    return dataclasses.replace(lent, **own)
+    own: dict[str, Any] = {
+        name: getattr(tokeniser, name) for name in ("clean", "marks", "stopwords", "negation") if name in asked
+    }
+    asked_for = dataclasses.replace(lent, **own)
+    return asked_for.with_units(lent.units if settings.tokens == "auto" else settings.tokens)
 
 
 def _prepare(engine: Engine, given: JobInput, out: Path, progress: Progress, began: float) -> PrepareResult:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tenor.preparation.tokeniser.characters import APOSTROPHE, COMPOSE, IGNORED, MARK, SYMBOL, WORD, characters
 from tenor.preparation.tokeniser.clean import MARKUP, replacement
 from tenor.preparation.tokeniser.lookup import MAX_WORD_BYTES
+from tenor.preparation.tokeniser.negation import negated
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
 
 
@@ -33,6 +34,9 @@ def token_spans(text: str, settings: TokeniserSettings) -> list[Letter]:
         if spelled in stop:
             continue
         found += kept if settings.units == "characters" else [Letter(spelled, word[0].start, word[-1].end)]
+    if settings.negation:
+        words = negated(letter.character for letter in found)
+        return [letter._replace(character=word) for letter, word in zip(found, words, strict=True)]
     return found
 
 

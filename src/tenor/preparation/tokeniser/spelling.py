@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.compiled import compiled
+from tenor.preparation.tokeniser.negation import NEGATED
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN, Vocabulary
 from tenor.store.ragged import is_outside
 
 CODE_POINTS = 0x110000
+_NEGATED = ord(NEGATED)  # characters are not negated, so the mark of a word is left out
 # The first and the last code point of scripts that are read by character
 SCRIPTS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -123,9 +125,10 @@ def _decode(words: Any, starts: Any, points: Any, bounds: Any) -> None:
             for more in range(1, size):
                 if place + more < end:
                     point = (point << 6) | (np.int32(words[place + more]) & 0x3F)
-            points[at] = min(point, CODE_POINTS - 1)
-            at += 1
             place += size
+            if point != _NEGATED:
+                points[at] = min(point, CODE_POINTS - 1)
+                at += 1
         bounds[word + 1] = at
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from tenor.preparation.tokeniser.characters import CharacterTables, characters
 from tenor.preparation.tokeniser.clean import plain
 from tenor.preparation.tokeniser.kernel import SLOW, tokenise
+from tenor.preparation.tokeniser.negation import NegatedIds
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
 
 UNLIMITED = 1 << 40
@@ -25,12 +26,19 @@ class TokeniserSettings:
     marks: bool = True
     stopwords: tuple[str, ...] = ()
     units: str = "words"  # what the tokens are: words, or their characters
+    negation: bool = False  # words after a negator are words of their own
 
     def as_dict(self) -> dict[str, Any]:
         values = {**asdict(self), "stopwords": list(self.stopwords)}
-        if self.units == "words":  # so that the data of words is the same as in older versions
+        if self.units == "words":  # so that data with the defaults of older versions is the same as theirs
             del values["units"]
+        if not self.negation:
+            del values["negation"]
         return values
+
+    def with_units(self, units: str) -> TokeniserSettings:
+        """The same with these units. Characters are never negated."""
+        return replace(self, units=units, negation=self.negation and units == "words")
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TokeniserSettings:
@@ -48,12 +56,14 @@ class TokeniserSettings:
             raise ValueError("the tokeniser's 'stopwords' is not a list of words")
         if (units := values.get("units", "words")) not in ("words", "characters"):
             raise ValueError(f"the tokeniser's 'units' is {units!r:.40}, not words or characters")
-        return cls(values["clean"], values["marks"], tuple(words), units)
+        if not isinstance(negation := values.get("negation", False), bool):
+            raise ValueError(f"the tokeniser's 'negation' is {negation!r:.40}, not true or false")
+        return cls(values["clean"], values["marks"], tuple(words), units, negation)
 
 
 @dataclass
 class Tokens:
-    """Rows of word ids, and a 128-bit hash of each row's whole text after cleaning."""
+    """Rows of word ids, and a 128-bit hash of each row's whole text after cleaning, in which no word is negated."""
 
     ids: npt.NDArray[np.int32]  # of all rows, one row after another
     lengths: npt.NDArray[np.int32]  # ids of each row
@@ -72,6 +82,7 @@ class Tokeniser:
         self.frozen = frozen
         self.stop = stop  # ids below this are stop words
         self._ids = np.empty(0, np.int32)
+        self._negated = NegatedIds(table, frozen=frozen) if settings.negation else None
 
     @classmethod
     def counting(cls, settings: TokeniserSettings) -> Tokeniser:
@@ -90,7 +101,11 @@ class Tokeniser:
         data, offsets = string_buffers(texts)
         tokens, status = self._run(data, offsets, max_length, self.characters.kinds)
         slow = np.flatnonzero(status == SLOW)
-        return self._replace(tokens, slow, texts, max_length) if len(slow) else tokens
+        if len(slow):
+            tokens = self._replace(tokens, slow, texts, max_length)
+        if self._negated:
+            self._negated(tokens.ids, tokens.lengths)
+        return tokens
 
     def _run(
         self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[Any], max_length: int, kinds: npt.NDArray[np.uint8]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.errors import StoreError, UsageError
+from tenor.preparation.tokeniser.negation import NEGATED
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
 from tenor.store.atomic import write_bytes
 from tenor.store.manifest import VOCABULARY_BYTES, Manifest
@@ -102,7 +103,7 @@ def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
         raise UsageError(
             "was prepared with another tokeniser",
             where=path,
-            remedy="use the same --tokens, --clean, --stopwords and --marks",
+            remedy="use the same --tokens, --clean, --stopwords, --marks and --negation",
         )
     return Vocabulary.load(path / "vocab.json" if path.is_dir() else path.resolve())
 
@@ -110,6 +111,11 @@ def borrow(name: str, tokeniser: dict[str, Any]) -> Vocabulary:
 def lender_of(name: str) -> dict[str, Any] | None:
     """The tokeniser settings of the folder that --vocab names; None for a vocab.json alone, which does not say."""
     return _tokeniser(Path(name))
+
+
+def has_negated_words(name: str) -> bool:
+    """Whether any word of a vocab.json is a negated one; False if the file does not exist."""
+    return Path(name).exists() and any(word.startswith(NEGATED) for word in Vocabulary.load(Path(name)).words)
 
 
 def _tokeniser(path: Path) -> dict[str, Any] | None:

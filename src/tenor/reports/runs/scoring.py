@@ -14,6 +14,7 @@ from tenor.evaluation.sections import LabelledPiece, SplitSection
 from tenor.prediction.evaluate import select_rows
 from tenor.prediction.settings import EvaluateSettings
 from tenor.prediction.worker_model import ModelRef, model_of
+from tenor.preparation.tokeniser.negation import plain
 from tenor.preparation.tokeniser.vocabulary import UNKNOWN
 from tenor.progress import Progress
 from tenor.reports.runs.judged import JudgedRows
@@ -60,7 +61,7 @@ def _score(model: SentimentModel, selected: Selected, progress: Progress) -> Jud
 def words_of(run: Path, selected: Selected, wanted: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
     """Return the first words of some rows, as the vocabulary of a run knows them; an unknown word becomes …"""
     model, found, missing = model_of(ModelRef.of(run)), {}, set(wanted)
-    words = (*[""] * UNKNOWN, "…", *model.encoder.vocabulary.words)
+    words = (*[""] * UNKNOWN, "…", *map(plain, model.encoder.vocabulary.words))
     for number, one in enumerate(selected):
         if not any(file == number for file, _ in missing):
             continue

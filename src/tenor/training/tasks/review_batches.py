@@ -22,7 +22,8 @@ from tenor.store.order import Order
 from tenor.training.batch import TrainBatch
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.losses import Objective
-from tenor.training.tasks.negation.rows import RowSource, WithRows
+from tenor.training.tasks.negation.contexts import RowSource
+from tenor.training.tasks.negation.rows import WithRows
 
 WORDS, NGRAMS = "deep.embedding", "wide.ngrams"  # the tables whose rows a batch touches
 WORD_STREAM = 1 << 20  # stream of the word-dropout masks, different from those of the layers

@@ -35,7 +35,8 @@ from tenor.training.settings import OWN_VECTORS, TrainSettings
 from tenor.training.tasks.ancestor import Ancestor
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
-from tenor.training.tasks.negation.rows import RowSource, WithRows, make_rows
+from tenor.training.tasks.negation.contexts import RowSource
+from tenor.training.tasks.negation.rows import WithRows, make_rows
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
 from tenor.training.tasks.rehearsal import load_combination
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from helpers.opinions import BAD, GOOD, ListedRows, planted
 from helpers.training import SMALL, run
+from preparation.reference import reference_negated
 
 import tenor
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
@@ -95,6 +96,20 @@ def test_the_label_of_a_sentence_is_that_of_its_words_or_the_other_one(
 def test_rows_follow_from_the_seed(opinions: tuple[ListedRows, list[str]]) -> None:
     first, again, other = (make_rows(*opinions, share=0.1, seed=seed) for seed in (1, 1, 2))  # type: ignore[arg-type]
     assert first.tokens.tolist() == again.tokens.tolist() != other.tokens.tolist()
+
+
+def test_rows_are_read_as_the_tokeniser_reads_them(opinions: tuple[ListedRows, list[str]]) -> None:
+    rows, words = opinions
+    marked = [*words, *(f"¬{word}" for word in words)]
+    ids = {word: place for place, word in enumerate(marked, FIRST_WORD)}
+    texts = [
+        reference_negated([words[i - FIRST_WORD] for i in rows.gather(np.array([r]))[0]]) for r in range(len(rows))
+    ]
+    assert any("¬" in word for text in texts for word in text)
+    negated_rows = ListedRows([[ids[word] for word in text] for text in texts], rows.labels)
+    plain = texts_of(make_rows(*opinions, share=0.1, seed=3), words)  # type: ignore[arg-type]
+    found = texts_of(make_rows(negated_rows, marked, share=0.1, seed=3), marked)  # type: ignore[arg-type]
+    assert found == [reference_negated(text) for text in plain] != plain
 
 
 def test_there_are_none_where_negators_turn_nothing() -> None:

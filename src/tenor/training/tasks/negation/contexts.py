@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tenor.store.reader import Split
 
 SCOPE = 3  # words after a negator that count as negated
 COUNTED_ROWS = 1 << 17  # they are in random order, so more would change little
 BLOCK = 4096
 
 Counts = NDArray[np.int64]
+
+
+class RowSource(Protocol):
+    """What training reads rows from."""
+
+    @property
+    def lengths(self) -> NDArray[np.int32]: ...
+
+    @property
+    def labels(self) -> NDArray[np.uint8]: ...
+
+    def __len__(self) -> int: ...
+
+    def gather(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(tokens, lengths) of the given rows; the tokens follow each other in the order of `rows`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,9 @@ class Contexts:
         return found
 
 
-def count(rows: Split, num_words: int, negators: NDArray[np.bool_], signs: Mapping[str, NDArray[np.bool_]]) -> Contexts:
+def count(
+    rows: RowSource, num_words: int, negators: NDArray[np.bool_], signs: Mapping[str, NDArray[np.bool_]]
+) -> Contexts:
     """Count words of rows of two classes.
 
     Args:
@@ -67,7 +83,7 @@ def count(rows: Split, num_words: int, negators: NDArray[np.bool_], signs: Mappi
     return Contexts(bare, negated, after, negators)
 
 
-def _blocks(rows: Split) -> Iterator[tuple[NDArray[np.int32], NDArray[Any], NDArray[Any]]]:
+def _blocks(rows: RowSource) -> Iterator[tuple[NDArray[np.int32], NDArray[Any], NDArray[Any]]]:
     """(tokens, the row of each token, the label of each token)"""
     for first in range(0, min(len(rows), COUNTED_ROWS), BLOCK):
         numbers = np.arange(first, min(first + BLOCK, len(rows)))

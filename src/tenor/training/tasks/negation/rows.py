@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tenor.preparation.tokeniser.negation import NEGATED, negated, plain
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN
 from tenor.store.ragged import copy_rows
 from tenor.store.reader import Split
-from tenor.training.tasks.negation.contexts import count
+from tenor.training.tasks.negation.contexts import RowSource, count
 from tenor.training.tasks.negation.grammar import OPINIONS, TOPIC, Grammar, Pattern, grammar
 from tenor.training.tasks.negation.lexicon import Lexicon, OpinionWords, choose_words
 
@@ -41,22 +41,6 @@ class AddedRows:
         return len(self.labels)
 
 
-class RowSource(Protocol):
-    """What training reads rows from."""
-
-    @property
-    def lengths(self) -> Ids: ...
-
-    @property
-    def labels(self) -> NDArray[np.uint8]: ...
-
-    def __len__(self) -> int: ...
-
-    def gather(self, rows: NDArray[np.int64]) -> tuple[Ids, Ids]:
-        """(tokens, lengths) of the given rows; the tokens follow each other in the order of `rows`."""
-        ...
-
-
 class WithRows:
     """The rows of a split, and after them added ones; read like a split."""
 
@@ -80,7 +64,25 @@ class WithRows:
         return tokens, lengths
 
 
-def make_lexicon(rows: Split, words: Sequence[str], rules: Grammar) -> Lexicon:
+class PlainRows:
+    """The rows of a split with each negated word as the word itself."""
+
+    def __init__(self, rows: Split, words: Sequence[str]) -> None:
+        ids = {word: place for place, word in enumerate(words, FIRST_WORD)}
+        self._rows, self.labels, self.lengths = rows, rows.labels, rows.lengths
+        self._plain = np.arange(len(words) + FIRST_WORD, dtype=np.int32)
+        self._plain[FIRST_WORD:] = [ids.get(plain(word), UNKNOWN) for word in words]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def gather(self, rows: NDArray[np.int64]) -> tuple[Ids, Ids]:
+        """(tokens, lengths) of the given rows; the tokens follow each other in the order of `rows`."""
+        tokens, lengths = self._rows.gather(rows)
+        return self._plain[tokens], lengths
+
+
+def make_lexicon(rows: RowSource, words: Sequence[str], rules: Grammar) -> Lexicon:
     """Count the rows and choose words."""
     ids = {word: place for place, word in enumerate(words, FIRST_WORD)}
     num_words = len(words) + FIRST_WORD
@@ -98,9 +100,10 @@ def _members(names: Sequence[str], ids: Mapping[str, int], num_words: int) -> ND
 class Writer:
     """Writes rows with random choices of its own."""
 
-    def __init__(self, rows: Split, words: Sequence[str], rules: Grammar, lexicon: Lexicon, seed: int) -> None:
+    def __init__(self, rows: RowSource, words: Sequence[str], rules: Grammar, lexicon: Lexicon, seed: int) -> None:
         self.rng = np.random.Generator(np.random.Philox(key=[seed, STREAM]))
         self.rows, self.rules, self.lexicon = rows, rules, lexicon
+        self.words, self.negates = words, any(word.startswith(NEGATED) for word in words)
         self.ids = {word: place for place, word in enumerate(words, FIRST_WORD)}
         self.negators = _members(rules.negators, self.ids, len(words) + FIRST_WORD)
         self.kinds, self.bounds = _kinds(lexicon)
@@ -111,10 +114,17 @@ class Writer:
         if not self.kinds or not num_rows:
             return AddedRows(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint8))
         labels = np.arange(num_rows) % 2
-        found = [self._row(int(label)) for label in labels]
+        found = [self._negated(self._row(int(label))) for label in labels]
         starts = np.concatenate([[0], np.cumsum([len(row) for row in found])])
         tokens = np.array([token for row in found for token in row], np.int32)
         return AddedRows(tokens, starts.astype(np.int64), labels.astype(np.uint8))
+
+    def _negated(self, row: list[int]) -> list[int]:
+        """The row as the tokeniser would have given it."""
+        if not self.negates:
+            return row
+        words = ("" if token < FIRST_WORD else self.words[token - FIRST_WORD] for token in row)
+        return [self.ids.get(word, UNKNOWN) for word in negated(words)]
 
     def _row(self, label: int) -> list[int]:
         row = self._sentence(label)
@@ -188,5 +198,6 @@ def make_rows(rows: Split, words: Sequence[str], share: float, seed: int) -> Add
         seed: Determines the rows.
     """
     rules, num_rows = grammar("english"), min(round(share * len(rows)), MOST_ROWS)
-    lexicon = make_lexicon(rows, words, rules)
-    return Writer(rows, words, rules, lexicon, seed).write(num_rows if lexicon.turns else 0)
+    rows_without_marks = PlainRows(rows, words)
+    lexicon = make_lexicon(rows_without_marks, words, rules)
+    return Writer(rows_without_marks, words, rules, lexicon, seed).write(num_rows if lexicon.turns else 0)
