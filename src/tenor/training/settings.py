@@ -150,7 +150,7 @@ class TrainSettings(Settings):
     )
     word_dropout: float = setting(CHOSEN, "Share of the words replaced by the unknown word in training.", group=MODEL)
     negation_rows: float = setting(
-        0.0,
+        0.1,
         "Short rows that show what negation does to the words of the data, such as `not bad at all`: their number as a "
         "share of the training rows, 0 for none. Only for two classes, and where the data shows that negation matters.",
         group=DATA,
@@ -309,9 +309,7 @@ class TrainSettings(Settings):
         group=BALANCING,
     )
     timeout: float = setting(
-        1800.0,
-        "Seconds of silence after which a worker counts as lost. With async, the run ends if all workers are silent.",
-        group=WORKERS,
+        1800.0, "Seconds of silence after which a worker counts as lost. The async server waits as long.", group=WORKERS
     )
 
     checkpoint_steps: int = setting(
