@@ -33,9 +33,11 @@ NOT_RUN = {
     "prepare-on-a-cluster.md": ["needs several hosts", "needs a Spark cluster"],
     "serve.md": [
         "installs packages",
+        "installs packages",
         "runs until it is stopped",
         "opens a port to other machines",
         "needs systemd",
+        "needs Docker",
         "needs Docker",
     ],
     "train-on-a-cluster.md": ["needs two hosts", "needs SLURM", "needs Kubeflow"],

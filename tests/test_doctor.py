@@ -57,6 +57,14 @@ def test_a_broken_core_is_named_and_fails(tmp_path: Path) -> None:
     assert "broken core packages: safetensors" in finished.stderr
 
 
+def test_the_runtime_needs_no_package_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = tomllib.loads((ROOT / "packaging" / "runtime" / "pyproject.toml").read_text("utf-8"))["project"]
+    monkeypatch.setattr(doctor.metadata, "requires", lambda _: lines["dependencies"])
+    for own, other, left_out in (("tenor", "tenor-runtime", 0), ("tenor-runtime", "tenor", 4)):
+        monkeypatch.setattr(environment, "version", {own: "0.1", other: None}.get)
+        assert len(doctor.needed_core()) == len(environment.CORE) - left_out
+
+
 def test_a_missing_extra_shows_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(doctor.EXTRAS, "dask", ("numpy", "no-such-distribution"))
     extra = doctor._extra("dask")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+from importlib import metadata
 from typing import Any
 
 from tenor import environment
@@ -61,22 +63,31 @@ def diagnose(timeout: float = 60.0) -> Diagnosis:
     """
     found = environment.describe()
     broken = broken_core()
+    has_torch = "torch" in needed_core() and "torch" not in broken
     return Diagnosis(
         ok=not broken,
         versions=found["versions"],
         machine=found["machine"],
-        threads={} if "torch" in broken else _threads(),
+        threads=_threads() if has_torch else {},
         broken=broken,
         extras={name: _extra(name) for name in EXTRAS},
-        backends={} if "torch" in broken else _backends(timeout),
+        backends=_backends(timeout) if has_torch else {},
         notes=[*LISTENERS, *_java_note()],
     )
+
+
+def needed_core() -> list[str]:
+    """Return the core dependencies, without those that the distribution tenor-runtime leaves out if it is installed."""
+    if environment.version("tenor") is not None or environment.version("tenor-runtime") is None:
+        return list(environment.CORE)
+    lines = metadata.requires("tenor-runtime") or []
+    return [name for name in environment.CORE if any(re.match(rf"{name}\b", line) for line in lines)]
 
 
 def broken_core() -> dict[str, str]:
     """Return the core dependencies that cannot be imported, with the reason."""
     broken = {}
-    for name in environment.CORE:
+    for name in needed_core():
         try:
             importlib.import_module(name)
         except Exception as error:  # loading a broken binary can raise any error

@@ -130,6 +130,7 @@ class PredictOptions(TypedDict, total=False):
     id_column: str | None
     line_numbers: bool
     probabilities: bool
+    abstain_below: float
     explain: bool
     max_rejects: float
 

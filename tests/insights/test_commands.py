@@ -7,13 +7,22 @@ import random
 import shutil
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+import torch
 from helpers.command import run_tenor
 from helpers.corpora import write_json_lines
+from helpers.models import change_weights
 from insights.stored import plain_reviews
 
 import tenor
+from tenor.insights import drift
+from tenor.insights.domain import shortened
+from tenor.insights.scoring import RunScorer
+from tenor.prediction.worker_model import ModelRef
 from tenor.reports.sections.insights import insights_page
+from tenor.store.reference import LENGTH
 
 
 def write_products(path: Path, rows: int = 600) -> Path:
@@ -59,6 +68,20 @@ def test_a_run_without_a_wide_part_finds_phrases_too(deep_run: Path, tmp_path: P
     telling = {"superb", "wonderful", "delightful", "excellent", "brilliant", "charming", "moving", "perfect"}
     assert {word for row in found["phrases"]["positive"][:5] for word in row["phrase"].split()} & telling
     assert found["groups"] == [] and found["over_time"] == [] and found["rising"] == []
+
+
+def test_the_threshold_of_the_run_decides_which_reviews_are_negative(run: Path, tmp_path: Path) -> None:
+    reviews = plain_reviews(200, seed=22)
+    raw, strict = write_json_lines(tmp_path / "new.jsonl", reviews), tmp_path / "strict"
+    shutil.copytree(run, strict)
+    chances = tenor.load(run).predict_proba([review.text for review in reviews])[:, 1]
+    limit = float(np.sort(chances)[-5])  # only four reviews are positive
+    change_weights(strict, combination__threshold=torch.tensor([limit]))
+    found = tenor.find_insights(strict, raw, tenor.InsightsSettings(workers=1)).as_dict()
+    assert found["negative_rows"] == int((chances <= np.float32(limit)).sum()) == 196
+    scorer = RunScorer(ModelRef.of(strict))
+    rows = shortened(*scorer.encode(pa.array([review.text for review in reviews])), LENGTH)
+    assert drift._predicted(rows, scorer)["positive"]["share"] == 4 / 200
 
 
 def test_unlabelled_files_have_no_label_errors(run: Path, tmp_path: Path) -> None:

@@ -86,12 +86,17 @@ def test_torchrun_on_one_machine_and_on_several(tmp_path: Path) -> None:
 
 
 def test_the_pods_of_kubernetes_find_their_ranks(tmp_path: Path) -> None:
-    service, job = yaml.safe_load_all(written(tmp_path, "k8s", 3))
+    text = written(tmp_path, "k8s", 3)
+    service, job = yaml.safe_load_all(text)
     assert service["kind"] == "Service" and service["spec"]["clusterIP"] == "None"
     spec = job["spec"]
     assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (3, 3, "Indexed")
     container = spec["template"]["spec"]["containers"][0]
     environ = {one["name"]: one["value"] for one in container["env"]}
+    claim = spec["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
+    comments = [line for line in text.splitlines() if line.startswith("#")]
+    for named in (f"`image: {container['image']}`", f"`claimName: {claim}`"):  # what the reader has to replace
+        assert any(named in line for line in comments)
     found = [world.detect({**environ, "JOB_COMPLETION_INDEX": str(index)}) for index in range(3)]
     assert [(one.rank, one.size) for one in found] == [(0, 3), (1, 3), (2, 3)]
     assert found[2].rendezvous == "tcp://tenor-0.tenor:29500"  # the first pod of the service's subdomain
@@ -101,6 +106,7 @@ def test_the_pods_of_kubernetes_find_their_ranks(tmp_path: Path) -> None:
 def test_skypilot_asks_for_the_planned_machines(tmp_path: Path) -> None:
     task = yaml.safe_load(written(tmp_path, "skypilot", 6, machine="c5.xlarge"))
     assert task["num_nodes"] == 2 and task["resources"] == {"instance_type": "c5.xlarge"}
+    assert (task["workdir"], task["setup"]) == (".", "pip install -c constraints.txt .")  # the source tree travels
     assert "--nproc-per-node 3" in task["run"] and set(task["envs"]) == {"DATA", "RUN"}
 
 

@@ -79,7 +79,9 @@ def test_the_command_says_what_is_lost(wide: Path, data: Path, tmp_path: Path) -
     assert valid.accuracy == pytest.approx(said.json["accuracy"])
     with safe_open(out, "numpy") as file:  # an ordinary safetensors file
         assert json.loads(file.metadata()["config"])["classes"] == ["negative", "positive"]
-    assert "--ngrams has no effect" in run_tenor("export", wide, "--ngrams", "9", "--out", tmp_path / "x").failed(2)
+    assert "--ngrams has no effect" in run_tenor(
+        "export", wide, "--ngrams", "9", "--format", "onnx", "--out", tmp_path / "x"
+    ).failed(2)
 
 
 def test_the_ngrams_that_matter_are_kept() -> None:

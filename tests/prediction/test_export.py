@@ -10,8 +10,12 @@ import pytest
 from helpers.command import run_tenor
 from helpers.models import WORDS, write_model
 from helpers.training import run as train
+from typer.testing import CliRunner
 
 import tenor
+from tenor.cli import build_app
+from tenor.embedding.exchange import write_file
+from tenor.embedding.vectors import Vectors
 from tenor.errors import UsageError
 from tenor.models.classifier import ReviewNetwork
 from tenor.models.inference import Inference
@@ -57,4 +61,27 @@ def test_a_small_file_says_what_it_loses(data: Path, run: Path, tmp_path: Path) 
     assert sizes["whole"]["largest_difference"] < 1e-5 and sizes["whole"]["accuracy_lost"] == 0
     assert sizes["small"]["bytes"] < 0.5 * sizes["whole"]["bytes"]
     assert abs(sizes["small"]["accuracy_lost"]) < 0.02 and sizes["small"]["checked_rows"] > 100
-    assert "--int8 has no effect" in run_tenor("export", run, "--int8", "--out", tmp_path / "x").failed(2)
+    words = ("export", run, "--int8", "--out", tmp_path / "x")
+    assert "--int8 has no effect" in run_tenor(*words, "--format", "compact").failed(2)
+
+
+def export(*words: str | Path) -> str:
+    """What the command prints, or its error."""
+    found = CliRunner().invoke(build_app(["export"]), ["export", *map(str, words)])
+    return found.stdout if found.exit_code == 0 else found.stderr
+
+
+def test_the_format_is_that_of_the_source(tmp_path: Path) -> None:
+    run = write_model(tmp_path / "run", cell="conv", pooling="max")
+    (tmp_path / "empty").mkdir()
+    assert "is a run folder, which has two formats; add --format onnx or compact" in export(
+        run, "--out", tmp_path / "x"
+    )
+    assert "is neither a run folder nor word vectors" in export(tmp_path / "empty", "--out", tmp_path / "x")
+    said = export(run, "--out", tmp_path / "model.onnx")  # and it says how to get what is not known
+    assert (tmp_path / "model.onnx").stat().st_size > 0
+    assert "the accuracy that is lost was not measured: give the run's prepared data with --data DATA" in said
+    vectors = Vectors(["good"], np.ones((1, 3), np.float32))
+    write_file(tmp_path / "vectors", vectors, "word2vec")  # a file of another program
+    export(tmp_path / "vectors", "--out", tmp_path / "v.txt")
+    assert (tmp_path / "v.txt").read_text("utf-8").splitlines()[0] == "1 3"

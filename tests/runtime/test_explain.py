@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from helpers.corpora import BAD, GOOD, make_reviews, write_json_lines
@@ -45,8 +46,10 @@ def test_pieces_are_parts_of_the_text(tmp_path: Path) -> None:
     assert model.explain("") == [] and isinstance(pieces[0], ExplainedPiece)
     with pytest.raises(UsageError, match="no class 'great'; choose one of"):
         model.explain(TEXT, "great")
-    with pytest.raises(UsageError, match="takes one string, not list"):
-        model.explain([TEXT])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="got a int instead of a list"):
+        model.explain(5)  # type: ignore[call-overload]
+    assert model.explain([TEXT, "", None]) == [pieces, [], []] and model.explain([]) == []
+    assert model.explain(pa.array([TEXT]), "3", ngrams=True) == [model.explain(TEXT, "3", ngrams=True)]
 
 
 def test_occlusion_is_the_logit_without_the_word(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import yaml
 
-from tenor.serving.settings import ServeSettings
+from tenor.serving.settings import TOKEN_VARIABLE, ServeSettings
+from tenor.serving.token import read_token
 from tenor.settings import field_names, option_name
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -30,3 +32,18 @@ def test_compose_drains_within_its_grace_period_and_stays_on_loopback() -> None:
     unit = (DEPLOY / "tenor.service").read_text("utf-8")
     assert float(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]) > ServeSettings().drain_seconds
     assert "SuccessExitStatus=143" in unit
+
+
+def test_the_image_has_no_torch_and_its_service_gets_the_token_that_compose_passes() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    package = re.search(r"^ARG PACKAGE=(.*)$", text, re.MULTILINE)
+    assert package is not None
+    project = tomllib.loads((DEPLOY.parent / package[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert not any(line.startswith("torch") for line in project["dependencies"])
+    copied = {name for words in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE) for name in words.split()}
+    assert {"packaging", "src", "constraints.txt"} <= copied and all((DEPLOY.parent / name).exists() for name in copied)
+    environ = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]["tenor"]["environment"]
+    assert environ[TOKEN_VARIABLE].startswith("${TENOR_TOKEN:?")  # a missing one is an error
+    command = yaml.safe_load(re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)[-1])
+    settings = ServeSettings(**{command[at].lstrip("-"): command[at + 1] for at in range(1, len(command), 2)})
+    assert read_token(settings, {TOKEN_VARIABLE: "0123456789abcdef"}) == "0123456789abcdef"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.service import Client, served
+from helpers.service import Client, serve_command, served
 
 from tenor.serving.connections import LARGEST_HEAD, MOST_PIPELINED
 from tenor.serving.limits import _Gzip
@@ -79,6 +79,7 @@ def bomb(megabytes: int) -> bytes:
         (PREDICT + b"Transfer-Encoding: chunked\r\n\r\nzzz\r\n", b"4"),
         (PREDICT + b"Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}", b"4"),
         (sized(b"[" * 60_000), b"422"),
+        (sized(b'{"texts": ' + b"[" * 30_000 + b"]" * 30_000 + b"}"), b"422"),
         (sized(b'{"texts": "\xff\xfe"}'), b"422"),
         (sized(b"\x1f\x8b\x08\x00", b"Content-Encoding: gzip"), b"400"),
         (sized(gzip.compress(b"\x00" * 10_000_000), b"Content-Encoding: gzip"), b"413"),
@@ -151,6 +152,23 @@ def test_slow_clients_are_closed_for_new_ones(tmp_path: Path) -> None:
         assert slow[0].recv(10) == b""  # the one that has waited longest
         slow[-1].sendall(GET[20:])  # the last one is still served
         assert slow[-1].recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.soak
+def test_others_are_answered_within_a_second_beside_500_slow_heads(run: Path) -> None:
+    with serve_command(run, "--header-seconds", "60") as running, contextlib.ExitStack() as stack:
+        slow = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", running.client.port), timeout=20))
+            for _ in range(500)
+        ]
+        for sent in GET[:-1]:  # byte by byte; the last one is missing
+            for connection in slow:
+                connection.sendall(bytes([sent]))
+            began = time.monotonic()
+            assert running.client.get("/healthz").status == 200
+            assert time.monotonic() - began < 1
+        slow[0].sendall(GET[-1:])
+        assert slow[0].recv(12) == b"HTTP/1.1 200"
 
 
 @pytest.mark.parametrize("path", [b"/", b"/nowhere"])

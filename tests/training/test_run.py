@@ -126,9 +126,8 @@ def test_predict_refuses_invalid_requests_before_it_starts(trained: tuple[Path, 
     assert "is a folder" in run_tenor("predict", trained[0], raw, "--out", tmp_path).failed(2)
     run_tenor("predict", trained[0], raw, "--out", tmp_path / "new" / "folder" / "out.jsonl").ok()
     assert len((tmp_path / "new" / "folder" / "out.jsonl").read_text("utf-8").splitlines()) == 20
-    assert "--workers has no effect without --out" in run_tenor("predict", trained[0], raw, "--workers", "2").failed(2)
-    assert "--tls-ca has no effect" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
-    assert "--text-column has no effect" in run_tenor("predict", trained[0], "-", "--text-column", "text").failed(2)
+    assert "belong to --engine dask" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
+    assert "--max-rejects needs --out" in run_tenor("predict", trained[0], "-", "--max-rejects", "0.1").failed(2)
 
 
 def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]

@@ -147,7 +147,8 @@ class _errors:  # noqa: N801 - used as a context manager
             self.console.error(error.for_command_line)
             raise typer.Exit(error.exit_code)
         if isinstance(error, ModuleNotFoundError) and error.name in ONLY_TRAINING:
-            self.console.error(f"this command needs {error.name}, which tenor-runtime leaves out; pip install tenor")
+            what = f"this command needs {error.name}, which tenor-runtime leaves out"
+            self.console.error(f"{what}; install the whole of Tenor in another environment")
             raise typer.Exit(2)
         if isinstance(error, KeyboardInterrupt):
             self.console.error("interrupted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -95,7 +95,7 @@ def read_text_rows(piece: Piece, *, with_records: bool = False) -> Iterator[Text
     source, found = piece.source, format_named(piece.source.kind.format)
     with open_content(source) as stream:
         if not found.has_labels:
-            yield from _plain_rows(piece)
+            yield from counted_rows(read_piece_texts(piece))
         elif with_records:
             for batch, records in found.read_records(stream, source, piece.start, piece.end):
                 yield _text_rows(batch, records, source)
@@ -104,9 +104,10 @@ def read_text_rows(piece: Piece, *, with_records: bool = False) -> Iterator[Text
                 yield _text_rows(batch, None, source)
 
 
-def _plain_rows(piece: Piece) -> Iterator[TextRows]:
+def counted_rows(batches: Iterable[pa.Array]) -> Iterator[TextRows]:
+    """The rows of plain text, which has one review per line."""
     line = 1
-    for texts in read_piece_texts(piece):
+    for texts in batches:
         yield TextRows(texts, list(range(line, line + len(texts))), None, [])
         line += len(texts)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tenor.corpus.labels import NEUTRAL, NO_RATING
 from tenor.corpus.pieces import read_piece, whole
 from tenor.errors import CorpusError, RunError, StoreError
+from tenor.evaluation.decision import decide
 from tenor.evaluation.labelled import EncodedReading
 from tenor.evaluation.survey import PieceSurvey, check_survey
 from tenor.insights.domain import distinct, domain_auc, exceeds_chance, joined, shortened
@@ -204,7 +205,7 @@ def _quartiles(rows: Reference) -> dict[str, float]:
 
 def _predicted(rows: Reference, scorer: RunScorer) -> dict[str, dict[str, float]]:
     """The share of reviews that the model puts into each class, with its interval."""
-    found = scorer.probabilities(rows.tokens, rows.lengths).argmax(axis=1)
+    found = decide(scorer.probabilities(rows.tokens, rows.lengths), scorer.model.threshold)
     shares = {}
     for number, name in enumerate(scorer.classes):
         count = int((found == number).sum())

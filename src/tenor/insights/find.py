@@ -93,7 +93,7 @@ def find_insights(
     folder = Path(tempfile.mkdtemp(prefix=".tenor-insights-", dir=Path.cwd() if settings.engine != "local" else None))
     try:
         pieces, results, paths = _score(ref, scorer, given, settings, folder, progress)
-        rows = RowStore(paths, pieces, results)
+        rows = RowStore(paths, pieces, results, scorer.model.threshold)
         try:
             return Insights(_Analysis(rows, scorer, settings, folder, progress).values(_accounting(pieces, results)))
         finally:

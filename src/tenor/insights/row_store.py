@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tenor.corpus.pieces import Piece
+from tenor.evaluation.decision import MIDDLE, decide
 from tenor.insights.rows import RowsResult, concatenated
 from tenor.insights.scoring import Sides
 
@@ -32,7 +33,14 @@ class Block:
 class RowStore:
     """Rows numbered from 0 in the order of the input."""
 
-    def __init__(self, files: Sequence[Path], pieces: Sequence[Piece], results: Sequence[RowsResult]) -> None:
+    def __init__(
+        self,
+        files: Sequence[Path],
+        pieces: Sequence[Piece],
+        results: Sequence[RowsResult],
+        threshold: float = MIDDLE,
+    ) -> None:
+        """`threshold` is that of the model, see `tenor.evaluation.decision`."""
         self._maps = [pa.memory_map(str(file)) for file in files]
         self._batches = [
             (reader, number)
@@ -53,7 +61,7 @@ class RowStore:
         sides = Sides.of(self.chances.shape[1])
         self.negative = self.chances[:, list(sides.negative)].sum(axis=1)
         self.positive = self.chances[:, list(sides.positive)].sum(axis=1)
-        self.is_negative = np.isin(self.chances.argmax(axis=1), sides.negative)
+        self.is_negative = np.isin(decide(self.chances, threshold), sides.negative)
 
     def __len__(self) -> int:
         return int(self._first[-1])

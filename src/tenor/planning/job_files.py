@@ -150,7 +150,10 @@ def _k8s(job: Job) -> str:
     cores = job.threads * (row.workers if job.is_alone else 1)
     workers = f" --workers {row.workers}" if job.is_alone or row.workers == 1 else ""
     return f"""{_MARK}
-# One pod per worker. Replace the image and the claim by your own.
+# One pod per worker. Before you apply this file, replace
+# - `image: tenor-train:latest` by the name of an image that your nodes can pull and that has the whole of Tenor; build
+#   it in the source tree as the first lines of deploy/Dockerfile say, and push it to your registry;
+# - `claimName: tenor` by a claim that all pods can write to, with the prepared data in its folder `data`.
 apiVersion: v1
 kind: Service
 metadata: {{name: tenor}}
@@ -170,7 +173,7 @@ spec:
       restartPolicy: Never
       containers:
         - name: tenor
-          image: tenor:latest
+          image: tenor-train:latest
           resources: {{requests: {{cpu: "{cores}"}}}}
           env:
             - {{name: WORLD_SIZE, value: "{pods}"}}
@@ -197,11 +200,13 @@ def _skypilot(job: Job) -> str:
             '  -m tenor train "$DATA" --out "$RUN"'
         ).replace("\n", " \\\n  ")
     return f"""{_MARK}
+# Start it in the folder of Tenor's source tree, which SkyPilot copies to the machines and installs there.
 name: tenor
+workdir: .
 num_nodes: {row.machines}
 resources: {{instance_type: {row.machine}}}
 envs: {{DATA: /shared/data, RUN: /shared/run}}
-setup: pip install tenor
+setup: pip install -c constraints.txt .
 run: |
   {start} --threads {job.threads} {job.train}
 """

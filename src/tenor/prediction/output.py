@@ -17,6 +17,9 @@ from typing import Any, BinaryIO, Self, TextIO
 
 import numpy as np
 
+from tenor.corpus.files.source import Source
+from tenor.corpus.formats.registry import format_named
+from tenor.corpus.texts import TextRows
 from tenor.errors import CorpusError, UsageError
 from tenor.evaluation.decision import decide
 from tenor.prediction.settings import PredictSettings
@@ -25,7 +28,7 @@ from tenor.store.atomic import replacing
 
 SUFFIXES = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 TABLE_ROWS = 10_000  # rows that a writer holds
-OWN = ("file", "line", "label", "probability", "known_words", "probabilities", "explanation")
+OWN = ("file", "line", "label", "probability", "known_words", "abstained", "probabilities", "explanation")
 
 Row = dict[str, Any]
 
@@ -39,6 +42,7 @@ class OutputColumns:
     lines: bool = False  # the file and the line of the row
     probabilities: bool = False  # of all classes
     explain: bool = False
+    abstain_below: float = 0.0  # a label that is less probable is left out
 
     @classmethod
     def of(cls, settings: PredictSettings) -> OutputColumns:
@@ -48,6 +52,7 @@ class OutputColumns:
             settings.line_numbers,
             settings.probabilities,
             settings.explain,
+            settings.abstain_below,
         )
 
     @property
@@ -79,14 +84,40 @@ def make_rows(model: SentimentModel, texts: Any, columns: OutputColumns) -> Iter
     rows = zip(best.tolist(), chosen.tolist(), scores.known_words.tolist(), strict=True)
     plain = texts.to_pylist() if columns.explain else []
     chances = scores.probabilities.tolist() if columns.probabilities else []
+    is_unsure = (chosen < columns.abstain_below).tolist()
     for number, (label, chance, known) in enumerate(rows):
         row: Row = {"label": model.classes[label], "probability": chance, "known_words": known}
+        if columns.abstain_below:
+            row |= {"label": None if is_unsure[number] else row["label"], "abstained": is_unsure[number]}
         if columns.probabilities:
             row["probabilities"] = dict(zip(model.classes, chances[number], strict=True))
         if columns.explain:
             pieces = model.explain(plain[number], model.classes[label])
             row["explanation"] = [[*piece[:3], round(piece.contribution, 6)] for piece in pieces]
         yield row
+
+
+def complete_rows(
+    model: SentimentModel, rows: TextRows, columns: OutputColumns, file: str, lines_before: int = 0
+) -> Iterator[Row]:
+    """A row of the output for each row of a file.
+
+    Args:
+        model: The model.
+        rows: Some rows of a piece of the file.
+        columns: What the output has.
+        file: The name of the file.
+        lines_before: Lines of the file before the piece.
+    """
+    for place, row in enumerate(make_rows(model, rows.texts, columns)):
+        start = {"file": file, "line": lines_before + rows.lines[place]} if columns.lines else {}
+        kept = columns.kept(rows.records[place]) if rows.records is not None else {}
+        yield {**start, **row, **kept}
+
+
+def json_line(row: Row) -> str:
+    """A row as one line of JSON, without the end of the line."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
 
 
 class PieceWriter:
@@ -99,7 +130,7 @@ class PieceWriter:
 
     def write(self, row: Row) -> None:
         if self._text is not None:
-            self._text.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+            self._text.write(json_line(row) + "\n")
         else:
             self._rows.append(row)
             if len(self._rows) == TABLE_ROWS:
@@ -134,7 +165,7 @@ def as_table(rows: Sequence[Row]) -> Any:
 
     flat = [_flat(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
-    kinds = {"line": pa.int64(), "probability": pa.float64(), "known_words": pa.int64()}
+    kinds = {"line": pa.int64(), "probability": pa.float64(), "known_words": pa.int64(), "abstained": pa.bool_()}
     arrays = {}
     for name in names:
         kind = pa.float64() if name.startswith("probability_") else kinds.get(name, pa.string())
@@ -147,7 +178,7 @@ def _flat(row: Row) -> Row:
     for name, value in row.items():
         if name == "probabilities":
             flat |= {f"probability_{label}": chance for label, chance in value.items()}
-        elif name in ("line", "probability", "known_words") or value is None or isinstance(value, str):
+        elif name in ("line", "probability", "known_words", "abstained") or value is None or isinstance(value, str):
             flat[name] = value
         else:
             flat[name] = json.dumps(value, ensure_ascii=False, default=str)
@@ -211,8 +242,9 @@ def _join_parquet(files: Sequence[Path], out: Path) -> None:
             writer.write_table(table.select(schema.names))
 
 
-def check_columns(columns: OutputColumns, has_columns: bool, where: str) -> None:
+def check_columns(columns: OutputColumns, source: Source) -> None:
     """UsageError if columns are wanted of a file that has none."""
-    if columns.with_records and not has_columns:
+    if columns.with_records and not format_named(source.kind.format).has_columns:
         option = "--keep-columns" if columns.keep else "--id-column"
-        raise UsageError(f"{option}, but the file has no columns", where=where, remedy=f"omit {option}")
+        what = f"{option}, but the file has no columns: it is read as {source.kind.format}"
+        raise UsageError(what, where=source.shown, remedy=f"omit {option}, or give the right --format")

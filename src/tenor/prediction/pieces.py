@@ -25,7 +25,7 @@ def cut_into_pieces(sources: Sequence[Source], workers: int, progress: Progress,
     pieces = plan(sources, SMALLEST)
     if asked and len(pieces) < workers:
         progress.warn(
-            f"{sources[0].path}: {_why(sources, len(pieces))}, so {len(pieces)} of {workers} workers can work"
+            f"{sources[0].shown}: {_why(sources, len(pieces))}, so {len(pieces)} of {workers} workers can work"
         )
     return pieces
 

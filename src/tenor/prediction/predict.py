@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
-from tenor.corpus.formats.registry import format_named
 from tenor.corpus.pieces import Piece
 from tenor.corpus.standard_input import all_sources
 from tenor.corpus.texts import line_error, lines_before_each, read_text_rows, text_sources
@@ -27,7 +26,7 @@ from tenor.engines.records import from_json, to_json
 from tenor.engines.settings import EngineSettings
 from tenor.engines.stage import JobStage
 from tenor.errors import CorpusError
-from tenor.prediction.output import OutputColumns, PieceWriter, check_columns, join, make_rows, output_format
+from tenor.prediction.output import OutputColumns, PieceWriter, check_columns, complete_rows, join, output_format
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import PredictSettings
 from tenor.prediction.threads import num_threads
@@ -71,6 +70,7 @@ class UnreadRow:
 class PredictResult:
     rows: int
     unknown: int  # reviews without any known word
+    abstained: int  # reviews without a label
     bytes: int  # of the piece, for the progress shown
     rejected: tuple[UnreadRow, ...] = ()
 
@@ -82,6 +82,7 @@ class PredictedRows:
     rows: int
     rejected: int
     unknown: int  # of `rows`: reviews without any known word
+    abstained: int  # of `rows`: reviews without a label, see `abstain_below`
 
     @property
     def rows_read(self) -> int:
@@ -137,7 +138,7 @@ def predict_rows(
     ref = ModelRef.of(run)
     model = model_of(ref)  # an error in the run folder is raised before any worker starts
     inputs = [source] if isinstance(source, str | Path) else list(source)
-    with _open_inputs(model, inputs, target, settings, progress) as sources:
+    with open_inputs(model, inputs, target, settings, progress) as sources:
         engine = make_engine(settings)
         try:
             results = predict_on(engine, PredictJob(ref, sources, target, settings), progress)
@@ -145,7 +146,8 @@ def predict_rows(
             progress.finish()
             engine.close()
     rejects = [row for result in results for row in result.rejected]
-    found = PredictedRows(sum(r.rows for r in results), len(rejects), sum(r.unknown for r in results))
+    unknown, abstained = sum(r.unknown for r in results), sum(r.abstained for r in results)
+    found = PredictedRows(sum(r.rows for r in results), len(rejects), unknown, abstained)
     if found.unknown:
         progress.warn(unknown_warning(found.unknown, found.rows))
     return found
@@ -166,7 +168,7 @@ def predict_on(engine: Engine, job: PredictJob, progress: Progress = SILENT) -> 
     settings, columns = job.settings, OutputColumns.of(job.settings)
     kind = output_format(job.out, settings.output_format)
     for found in job.sources:
-        check_columns(columns, format_named(found.kind.format).has_columns, found.shown)
+        check_columns(columns, found)
     pieces = cut_into_pieces(job.sources, engine.workers, progress, asked=settings.workers != "auto")
     workers = min(engine.workers, len(pieces))
     before = lines_before_each(pieces) if columns.lines or settings.max_rejects else [0] * len(pieces)
@@ -187,9 +189,11 @@ def predict_on(engine: Engine, job: PredictJob, progress: Progress = SILENT) -> 
 
 
 @contextmanager
-def _open_inputs(
+def open_inputs(
     model: SentimentModel, inputs: Sequence[str | Path], out: Path, settings: PredictSettings, progress: Progress
 ) -> Iterator[list[Source]]:
+    """Every input file as a source of texts; standard input is saved beside `out` meanwhile."""
+
     def find(names: Sequence[str | Path], wanted: Wanted) -> list[Source]:
         def look(title: str | None) -> list[Source]:
             return text_sources(names, replace(wanted, title=title))
@@ -208,6 +212,11 @@ def unknown_warning(unknown: int, rows: int) -> str:
     )
 
 
+def coverage_line(rows: int, abstained: int) -> str:
+    """Says how many reviews got a label, with `abstain_below`."""
+    return f"{(rows - abstained) / max(1, rows):.1%} of the reviews answered, {abstained:,} of {rows:,} without a label"
+
+
 @JobStage
 def predict_piece(task: PredictTask) -> PredictResult:
     """Predict the reviews of one piece into a file, unless an earlier attempt has done it."""
@@ -221,7 +230,7 @@ def predict_piece(task: PredictTask) -> PredictResult:
 
 
 def _write_piece(task: PredictTask, writer: PieceWriter) -> PredictResult:
-    model, columns, count, unknown = model_of(task.model), task.columns, 0, 0
+    model, columns, count, unknown, abstained = model_of(task.model), task.columns, 0, 0, 0
     model.threads = num_threads(task.threads, task.workers)
     shown, rejected = task.piece.source.shown, list[UnreadRow]()
     for rows in read_text_rows(task.piece, with_records=columns.with_records):
@@ -229,14 +238,11 @@ def _write_piece(task: PredictTask, writer: PieceWriter) -> PredictResult:
             if not task.may_reject:
                 raise line_error(task.piece, reject)
             rejected.append(UnreadRow(shown, task.lines_before + reject.line, reject.reason))
-        for place, row in enumerate(make_rows(model, rows.texts, columns)):
-            start: dict[str, Any] = (
-                {"file": shown, "line": task.lines_before + rows.lines[place]} if columns.lines else {}
-            )
-            kept = columns.kept(rows.records[place]) if rows.records is not None else {}
-            writer.write({**start, **row, **kept})
+        for row in complete_rows(model, rows, columns, shown, task.lines_before):
+            writer.write(row)
             count, unknown = count + 1, unknown + (not row["known_words"])
-    return PredictResult(count, unknown, task.piece.size, tuple(rejected))
+            abstained += row.get("abstained", False)
+    return PredictResult(count, unknown, abstained, task.piece.size, tuple(rejected))
 
 
 def _fingerprint(ref: ModelRef, sources: Sequence[Source], settings: PredictSettings) -> str:

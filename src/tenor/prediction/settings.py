@@ -62,10 +62,7 @@ class EvaluateSettings(LabelledReadingSettings):
         super().__post_init__()
         object.__setattr__(self, "workers", parse_workers(self.workers))
         _check_threads(self.threads)
-        if not 0 <= self.abstain_below <= 1:
-            raise wrong_value("abstain_below", self.abstain_below, "give a number from 0 to 1")
-        if not 0 <= self.max_rejects <= 1:
-            raise wrong_value("max_rejects", self.max_rejects, "give a number from 0 to 1")
+        _check_shares(self.abstain_below, self.max_rejects)
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,11 @@ class PredictSettings(EngineSettings, ReadingSettings):
     id_column: str | None = setting(None, "Write this column of the input, such as an id to join by.", group=OUTPUT)
     line_numbers: bool = setting(False, "Write the file and the line, or the row of a Parquet file.", group=OUTPUT)
     probabilities: bool = setting(False, "Write the probability of every class.", group=OUTPUT)
+    abstain_below: float = setting(
+        0.0,
+        "Give no label to a review whose label has a lower probability than this, and report the coverage.",
+        group=OUTPUT,
+    )
     explain: bool = setting(
         False,
         "Write what each word adds to the decision: [start, end, word, contribution]; above 0 speaks for the label.",
@@ -115,8 +117,7 @@ class PredictSettings(EngineSettings, ReadingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_threads(self.threads)
-        if not 0 <= self.max_rejects <= 1:
-            raise wrong_value("max_rejects", self.max_rejects, "give a number from 0 to 1")
+        _check_shares(self.abstain_below, self.max_rejects)
         if self.keep_columns and self.id_column is not None:
             raise UsageError("--keep-columns already keeps --id-column", remedy="omit one of them")
 
@@ -126,3 +127,9 @@ def _check_threads(threads: int) -> None:
         raise wrong_value(
             "threads", threads, "give a whole number of at least 1, or 0 to divide the cores among the workers"
         )
+
+
+def _check_shares(abstain_below: float, max_rejects: float) -> None:
+    for name, value in (("abstain_below", abstain_below), ("max_rejects", max_rejects)):
+        if not 0 <= value <= 1:
+            raise wrong_value(name, value, "give a number from 0 to 1")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -197,11 +197,19 @@ class SentimentModel:
         probabilities, known = zip(*found, strict=True)
         return TextScores(np.concatenate(probabilities), np.concatenate(known))
 
-    def explain(self, text: str, label: str | None = None, *, ngrams: bool = False) -> list[ExplainedPiece]:
+    @overload
+    def explain(self, text: str, label: str | None = None, *, ngrams: bool = False) -> list[ExplainedPiece]: ...
+
+    @overload
+    def explain(self, text: Texts, label: str | None = None, *, ngrams: bool = False) -> list[list[ExplainedPiece]]: ...
+
+    def explain(
+        self, text: Texts, label: str | None = None, *, ngrams: bool = False
+    ) -> list[ExplainedPiece] | list[list[ExplainedPiece]]:
         """Say what each word of a text adds to the decision.
 
         Args:
-            text: One text.
+            text: One text, or several as for `predict`.
             label: The class whose logit is explained. Default: the second of two classes, such as `positive`; the most
                 likely one of more classes.
             ngrams: Return the n-grams of the wide part and the words of the deep part, instead of words alone. An
@@ -209,18 +217,21 @@ class SentimentModel:
 
         Returns:
             One piece per word, in the order of the text: (start, end, piece, contribution). Contributions above 0
-            speak for the class.
+            speak for the class. For several texts, a list with the pieces of each.
 
         Raises:
-            UsageError: `text` is not a string, or the model has no such class.
+            UsageError: `text` is neither a string nor a list of strings, or the model has no such class.
 
         >>> tenor.load("run").explain("not bad at all")[0]  # doctest: +SKIP
         ExplainedPiece(start=0, end=3, piece='not', contribution=0.41)
         """
-        if not isinstance(text, str):
-            raise UsageError(
-                f"explain takes one string, not {type(text).__name__}", remedy="explain one text at a time"
-            )
+        if isinstance(text, str):
+            return self._explain(text, label, ngrams)
+        texts = as_texts(text)
+        plain = texts if isinstance(texts, list) else texts.to_pylist()
+        return [self._explain(one, label, ngrams) for one in plain]
+
+    def _explain(self, text: str, label: str | None, ngrams: bool) -> list[ExplainedPiece]:
         with self._own_encoder() as encoder:
             tokens, lengths = encoder([text])
         if not len(tokens):

@@ -32,7 +32,8 @@ def doctor(
     console.result(found.as_dict(), _text(found))
     if not found.ok:
         console.error(
-            f"broken core packages: {', '.join(found.broken)}; reinstall with: pip install --force-reinstall tenor"
+            f"broken core packages: {', '.join(found.broken)}; reinstall them with: pip install --force-reinstall "
+            + " ".join(found.broken)
         )
         raise typer.Exit(1)
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MODEL_FORMATS = ("onnx", "compact")
 VECTOR_FORMATS = ("word2vec", "word2vec-binary", "fasttext")
+_UNKNOWN_LOSS = "the accuracy that is lost was not measured: give the run's prepared data with --data DATA"
 
 
 @command(example="tenor export run --format onnx --out model.onnx")
@@ -31,11 +32,14 @@ def export(
     ],
     out: Annotated[Path, typer.Option("--out", help="The file to write.")],
     format_name: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--format", help="onnx or compact for a run; word2vec, word2vec-binary or fasttext for word vectors."
+            "--format",
+            help="onnx or compact for a run; word2vec, word2vec-binary or fasttext for word vectors. Default: word2vec "
+            "for word vectors; onnx for a run if OUT ends with .onnx.",
+            show_default=False,
         ),
-    ] = "word2vec",
+    ] = None,
     int8: Annotated[
         bool, typer.Option("--int8", help="Store large tables as 8-bit integers. Only with --format onnx.", metavar="")
     ] = False,
@@ -60,8 +64,9 @@ def export(
 
     An ONNX file takes token ids and gives probabilities. A compact model is one small file that `tenor predict`, `tenor
     serve` and `tenor.load` take instead of a run folder. With --data, the command prints how far the probabilities
-    differ from the model's, and what the file loses in accuracy.
+    differ from the model's, and the accuracy that the file loses.
     """
+    format_name = format_name or _format_of(source, out)
     given: dict[str, tuple[bool, tuple[str, ...]]] = {
         "--int8": (int8, ("onnx",)),
         "--ngrams": (ngrams is not None, ("compact",)),
@@ -74,7 +79,8 @@ def export(
         import tenor
 
         made = tenor.export_model(source, out, format=format_name, int8=int8, ngrams=ngrams, data=data)
-        console.result(made.as_dict(), _describe(made, "test" if format_name == "onnx" else "validation"))
+        text = _describe(made, "test" if format_name == "onnx" else "validation")
+        console.result(made.as_dict(), text if data is not None else f"{text}\n{_UNKNOWN_LOSS}")
         return
     if format_name not in VECTOR_FORMATS:
         known = ", ".join([*MODEL_FORMATS, *VECTOR_FORMATS])
@@ -88,6 +94,18 @@ def export(
     write_file(out, table, format_name)
     result = {"words": len(table.words), "dim": int(table.matrix.shape[1]), "format": format_name, "out": str(out)}
     console.result(result, f"{len(table.words):,} words of {table.matrix.shape[1]} numbers: {out}")
+
+
+def _format_of(source: Path, out: Path) -> str:
+    """The format that fits the source, if none was given."""
+    if source.is_file() or (source / "vectors.safetensors").exists():
+        return "word2vec"
+    if not (source / "config.json").exists():
+        remedy = "give a folder made by `tenor train` or `tenor embed`"
+        raise UsageError("is neither a run folder nor word vectors", where=source, remedy=remedy)
+    if out.suffix.lower() == ".onnx":
+        return "onnx"
+    raise UsageError("is a run folder, which has two formats", where=source, remedy="add --format onnx or compact")
 
 
 def _describe(result: ExportResult, split: str) -> str:

@@ -5,30 +5,18 @@ from __future__ import annotations
 import json
 import signal
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console
-from tenor.corpus.settings import ReadingSettings
-from tenor.engines.settings import EngineSettings
-from tenor.errors import Stopped, UsageError
+from tenor.errors import Stopped
 from tenor.prediction.settings import PredictSettings
-from tenor.settings import changed, field_names, option_name
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from tenor.corpus.files.source import Source
-    from tenor.progress import Progress
-    from tenor.runtime.model import SentimentModel
-
-_WITH_OUT = {"output_format", "keep_columns", "id_column", "line_numbers", "max_rejects"}
+_FIRST = ("label", "probability", "known_words", "abstained")  # an empty label says that the model abstains
+_NEXT = ("file", "line", "probabilities", "explanation")
 
 
 @command(example="echo 'not bad at all' | tenor predict run -", settings=PredictSettings)
@@ -47,18 +35,19 @@ def predict(
     settings: PredictSettings,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write to this file: JSON lines, .csv or .parquet. The engine options need it."),
+        typer.Option("--out", help="Write to this file: JSON lines, .csv or .parquet."),
     ] = None,
 ) -> None:
     """Predict the sentiment of reviews: one line per review with label, probability and number of known words.
 
     The fields are separated by tabs; with --json or --out each line is a JSON object. The label of a review with 0
-    known words is only a guess.
+    known words is only a guess. Without --out, one process prints each line as soon as it can; --workers and the
+    other engine options print all lines at the end.
     """
     if out is None:
         _print(console, run, sources, settings)
         return
-    from tenor.prediction.predict import predict_rows
+    from tenor.prediction.predict import coverage_line, predict_rows
     from tenor.preparation.job.startup import announce
 
     if not settings.cluster:
@@ -68,71 +57,39 @@ def predict(
     found = predict_rows(run, sources, out, settings, console.progress())
     seconds = time.perf_counter() - began
     rate = found.rows / seconds
-    values = {"rows_read": found.rows_read, "rows": found.rows, "rejected": found.rejected, "out": str(out)}
+    values: dict[str, Any] = {"rows_read": found.rows_read, "rows": found.rows, "rejected": found.rejected}
+    answered = ""
+    if settings.abstain_below:
+        coverage = (found.rows - found.abstained) / max(1, found.rows)
+        values |= {"abstain_below": settings.abstain_below, "abstained": found.abstained, "coverage": coverage}
+        answered = coverage_line(found.rows, found.abstained) + "\n"
     left_out = f"; {found.rejected:,} rows rejected: {out}.rejects.jsonl" if found.rejected else ""
-    line = f"{found.rows:,} reviews in {seconds:.1f} s, {rate:,.0f} reviews/s{left_out}\n{out}"
-    console.result({**values, "seconds": seconds, "reviews_per_s": rate}, line)
+    line = f"{found.rows:,} reviews in {seconds:.1f} s, {rate:,.0f} reviews/s{left_out}\n{answered}{out}"
+    console.result({**values, "out": str(out), "seconds": seconds, "reviews_per_s": rate}, line)
 
 
 def _print(console: Console, run: Path, sources: list[str], settings: PredictSettings) -> None:
     """Print each prediction as soon as its batch is done, so that the command works in a pipe."""
-    import tenor
-    from tenor.prediction.output import OutputColumns, make_rows
-    from tenor.prediction.predict import unknown_warning
-    from tenor.prediction.threads import num_threads
-    from tenor.preparation.job.startup import announce
+    from tenor.prediction.output import json_line
+    from tenor.prediction.predict import coverage_line
+    from tenor.prediction.stream import stream_rows
 
-    _refuse_without_effect(sources, settings)
-    model, progress, rows, unknown = tenor.load(run), console.progress(), 0, 0
-    is_announced = False
-    model.threads = num_threads(settings.threads, 1)
-    columns = OutputColumns.of(settings)
-    for texts in _batches(model, sources, settings, progress):
-        if not is_announced and not model.encoder.suits_python(texts):
-            announce(progress, model.parts.kernels)
-            is_announced = True
-        for row in make_rows(model, texts, columns):
-            rows, unknown = rows + 1, unknown + (not row["known_words"])
-            print(json.dumps(row, ensure_ascii=False, allow_nan=False) if console.json else _line(row), flush=True)
-    if unknown:
-        progress.warn(unknown_warning(unknown, rows))
-
-
-def _refuse_without_effect(sources: list[str], settings: PredictSettings) -> None:
-    given = changed(settings)
-    if names := sorted(given & (field_names(EngineSettings) | _WITH_OUT)):
-        raise UsageError(f"{option_name(names[0])} has no effect without --out", remedy="add --out FILE, or omit it")
-    if "-" in sources and (names := sorted(given & field_names(ReadingSettings))):
-        what = f"{option_name(names[0])} has no effect on standard input, which is UTF-8 text with one review per line"
-        raise UsageError(what, remedy="give a file instead of -")
-
-
-def _batches(
-    model: SentimentModel, sources: list[str], settings: PredictSettings, progress: Progress
-) -> Iterator[pa.Array]:
-    """The texts of all inputs, as they arrive."""
-    from tenor.corpus.pieces import whole
-    from tenor.corpus.texts import read_piece_texts, read_texts, text_sources
-    from tenor.prediction.titles import open_with_title, title_of, warn_of_no_title
-
-    for name in sources:
-        if name == "-":
-            if title := title_of(model.config):
-                warn_of_no_title(title, "standard input", progress)
-            yield from read_texts(name)
-            continue
-
-        def look(title: str | None, name: str = name) -> list[Source]:
-            return text_sources([name], replace(settings.wanted, title=title))
-
-        for source in open_with_title(look, model.config, settings.title_column, name, progress):
-            yield from read_piece_texts(whole(source))
+    signal.signal(signal.SIGTERM, _stop)
+    count = abstained = 0
+    for row in stream_rows(run, sources, settings, console.progress()):
+        count, abstained = count + 1, abstained + row.get("abstained", False)
+        print(json_line(row) if console.json else _line(row), flush=True)
+    if settings.abstain_below:
+        console.say(coverage_line(count, abstained))
 
 
 def _line(row: dict[str, Any]) -> str:
-    more = [json.dumps(row[name], ensure_ascii=False) for name in ("probabilities", "explanation") if name in row]
-    return "\t".join([row["label"], f"{row['probability']:.4f}", str(row["known_words"]), *more])
+    """The fields of the plain output: three as they are, and the others as JSON."""
+    rest = {name: value for name, value in row.items() if name not in _FIRST}
+    more = [json.dumps(rest.pop(name), ensure_ascii=False) for name in _NEXT if name in rest]
+    more += [json.dumps(rest, ensure_ascii=False, default=str)] if rest else []
+    return "\t".join([row["label"] or "", f"{row['probability']:.4f}", str(row["known_words"]), *more])
 
 
 def _stop(number: int, frame: object) -> None:
-    raise Stopped(number, "run the same command again to continue")
+    raise Stopped(number, "run the same command again; with --out it continues")
