@@ -54,6 +54,14 @@ def test_text_and_job_file(tmp_path: Path) -> None:
     assert "exists already" in invoke(*words, code=2)
 
 
+def test_the_time_to_prepare_is_shown_and_counts_against_a_limit(tmp_path: Path) -> None:
+    write_measurement(measurement(prepare_bytes_per_s=1e7), tmp_path / "measured.json")
+    words = (tmp_path / "measured.json", "--workers", "1,2", "--under", "4m")
+    assert "  prepare  " not in invoke(*words)
+    text = invoke(*words, "--gigabytes", "2")
+    assert "  prepare  " in text and "3.3 min" in text and "2 workers" in text
+
+
 def test_a_table_of_runs() -> None:
     text = invoke("--from", COURSE)
     assert "Cheapest: 1 × p2.xlarge ($2.25, 2.5 h)." in text and "Fastest: 2 × g3.16xlarge" in text

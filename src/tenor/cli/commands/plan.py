@@ -171,8 +171,10 @@ def _summary(scores: list[Score]) -> dict[str, Any]:
 
 def plan_text(result: PlanResult) -> str:
     """The plan for a terminal."""
-    head = ["workers", "machines", "batch", "step", "total", "interval", "dollars", "efficiency", "accuracy", ""]
-    rows = [_line(row, place == result.chosen) for place, row in enumerate(result.rows)]
+    has_prepare = any(row.prepare for row in result.rows)
+    head = ["workers", "machines", "batch", "step", *(["prepare"] if has_prepare else []), "total", "interval"]
+    head += ["dollars", "efficiency", "accuracy", ""]
+    rows = [_line(row, place == result.chosen, has_prepare) for place, row in enumerate(result.rows)]
     marks = "P: no other row is both faster and cheaper.  E: beyond 4 × what was measured.  ←: chosen."
     parts = [f"Plan for {result.target}", f"from {result.source}", "", table(head, rows), "", marks, ""]
     parts += [*result.answers, ""]
@@ -186,7 +188,7 @@ def plan_text(result: PlanResult) -> str:
     return "\n".join(parts)
 
 
-def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
+def _line(row: PlanRow, is_chosen: bool, has_prepare: bool) -> list[Any]:
     marks = "".join(
         [" P" if row.is_pareto else "", " E" if row.extrapolated else "", " ←" if is_chosen else ""]
     ).strip()
@@ -195,6 +197,7 @@ def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
         f"{row.machines} × {row.machine}",
         row.batch_size,
         seconds_text(row.step.value) if row.step else None,
+        *([seconds_text(row.prepare.value) if row.prepare else None] if has_prepare else []),
         seconds_text(row.total.value),
         _interval(row.total),
         dollars_text(row.dollars.value),

@@ -32,6 +32,7 @@ _MEANING = {
     "goodput": "share of the bandwidth that carries data",
     "overlap": "overlap of computing and exchanging, γ − 1",
     "server": "bytes per second that a parameter server handles",
+    "prepare": "bytes per second that one worker prepares",
     "noise_scale": "gradient noise scale in samples",
     "model": "what the formulas leave out",
 }
@@ -116,13 +117,17 @@ def _share(value: float) -> str:
 def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     """The table that answers what a plan costs."""
     has_batch = any(number(row.get("batch_size")) for row in rows)
-    head = ["workers", "marks", "machines", *(["batch"] if has_batch else []), "total time", "dollars", "efficiency"]
+    has_prepare = any(number(row.get("prepare_seconds")) for row in rows)
+    head = ["workers", "marks", "machines", *(["batch"] if has_batch else []), "total time"]
+    head += [*(["of that prepare"] if has_prepare else []), "dollars", "efficiency"]
     lines = []
     for row in rows:
         marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
         cells = [row.get("workers"), marks, _machines(row), *([row.get("batch_size")] if has_batch else [])]
         money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
-        cells += [_both(row, "seconds", seconds_text), _both(row, "dollars", money)]
+        cells += [_both(row, "seconds", seconds_text)]
+        cells += [_both(row, "prepare_seconds", seconds_text)] if has_prepare else []
+        cells += [_both(row, "dollars", money)]
         lines.append([*cells, _both(row, "efficiency", percent_text)])
     return head, lines
 
@@ -131,7 +136,6 @@ _STEPS: tuple[tuple[str, str, Show], ...] = (
     ("step", "step_seconds", seconds_text),
     ("epoch", "epoch_seconds", seconds_text),
     ("accuracy", "accuracy", _share),
-    ("prepare", "prepare_seconds", seconds_text),
 )
 
 
