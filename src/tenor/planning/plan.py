@@ -65,7 +65,7 @@ def _choose_machines(
         chosen = [find_machine(dict(prices), name.strip()) for name in settings.machine.split(",")]
         if with_gpu := [machine.name for machine in chosen if machine.gpus]:
             what = f"--machine {with_gpu[0]} has GPUs, whose speed does not follow from {measured.machine}"
-            raise UsageError(what, remedy="measure there with `tenor plan --measure`, or plan --from a table of runs")
+            raise UsageError(what, remedy="train on 1, 2 and 4 of them, and plan --from a table of these runs")
         return chosen, False
     alike = [machine for machine in prices.values() if not machine.gpus and machine.cores >= measured.cores]
     if not alike:
@@ -231,8 +231,8 @@ class _Planner:
         """Sentences that a reader of the plan has to know."""
         measured = self.measured
         lines = [
-            f"Seconds are those of {'`tenor prepare` and of ' if self.settings.gigabytes else ''}training steps, without "
-            "learning word vectors, starting, validating and saving.",
+            f"Seconds are those of {'`tenor prepare` and of ' if self.settings.gigabytes else ''}training steps, "
+            "without learning word vectors, starting, validating and saving.",
             f"Steps were measured on {measured.machine}, with {measured.workers} worker(s) of {measured.threads} "
             f"thread(s) and batch {measured.batch_size}.",
             "A larger batch sees as many more samples as the gradient noise scale "
