@@ -190,8 +190,9 @@ def test_the_whole_experiment_with_quick_runs(tmp_path: Path, quick: list[str]) 
     if usable_cores() > 1:
         assert found["train-weak-2"]["efficiency"] == pytest.approx(0.9)
     assert len(journal.read_text("utf-8").splitlines()) == 25
-    bench("scaling", settings)  # everything is in the journal
+    again = {line["name"]: line for line in bench("scaling", settings).rows}  # everything is in the journal
     assert len(quick) == 24
+    assert again["train-until-2"]["curve"] == found["train-until-2"]["curve"] and "curve" not in again["train-1"]
     with pytest.raises(UsageError, match="repeats 3, not 4"):
         bench("scaling", dataclasses.replace(settings, repeats=4))
 
