@@ -41,14 +41,16 @@ class ScalingTable:
         return _threshold_cells(self.rows) if self.kind == UNTIL else _speed_cells(self.rows)
 
 
+def line_of(row: Row) -> tuple[str, str, str]:
+    """Stage, strategy and network of a row: rows that differ in one of them are never compared."""
+    return str(row.get("stage", "train")), str(row.get("strategy") or ""), str(row.get("network") or "")
+
+
 def scaling_tables(rows: Sequence[Row]) -> list[ScalingTable]:
     """The tables of the rows of a `scaling` result, in the order of the rows; tables of a single row are left out."""
     tables = []
-    groups = dict.fromkeys((str(row.get("stage", "train")), str(row.get("strategy") or "")) for row in rows)
-    for stage, strategy in groups:
-        own = [
-            row for row in rows if (str(row.get("stage", "train")), str(row.get("strategy") or "")) == (stage, strategy)
-        ]
+    for stage, strategy, network in dict.fromkeys(map(line_of, rows)):
+        own = [row for row in rows if line_of(row) == (stage, strategy, network)]
         for kind in (STRONG, WEAK, UNTIL):
             kinds = (kind,) if kind == UNTIL else (BASE, kind)
             found = tuple(sorted((row for row in own if row.get("kind", STRONG) in kinds), key=_workers))

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from tenor.reports import page
-from tenor.reports.page import Section
+from tenor.reports.page import Cell, Section
 from tenor.reports.registry import draw_result
 from tenor.reports.result_file import ResultData, Row
 from tenor.reports.settings import ReportSettings
@@ -123,7 +123,8 @@ def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     lines = []
     for row in rows:
         marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
-        cells = [row.get("workers"), marks, _machines(row), *([row.get("batch_size")] if has_batch else [])]
+        machines = Cell(_machines(row), number(row.get("machines")))
+        cells = [row.get("workers"), marks, machines, *([row.get("batch_size")] if has_batch else [])]
         money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
         cells += [_both(row, "seconds", seconds_text)]
         cells += [_both(row, "prepare_seconds", seconds_text)] if has_prepare else []
@@ -147,7 +148,7 @@ def _steps(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     for row in rows:
         sent = number(row.get("bytes_per_step"))
         cells = [_both(row, key, show) for _, key, show in columns]
-        lines.append([row.get("workers"), *cells, bytes_text(sent or 0.0)])
+        lines.append([row.get("workers"), *cells, Cell(bytes_text(sent or 0.0), sent)])
     return head, lines
 
 
@@ -173,9 +174,10 @@ def _interval(row: Mapping[str, Any], key: str, show: Show) -> str:
     return "measured" if low == high else f"{show(low)} to {show(high)}"
 
 
-def _both(row: Mapping[str, Any], key: str, show: Show) -> str:
+def _both(row: Mapping[str, Any], key: str, show: Show) -> Cell:
     value, interval = _value(row, key, show), _interval(row, key, show)
-    return f"{value} ({interval})" if interval and interval != "measured" and value != "–" else value
+    text = f"{value} ({interval})" if interval and interval != "measured" and value != "–" else value
+    return Cell(text, number(row.get(key)))
 
 
 def _quantities(values: Any) -> tuple[list[str], list[list[Any]]]:
