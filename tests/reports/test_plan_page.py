@@ -48,6 +48,7 @@ def test_a_plan_says_where_its_numbers_come_from(tmp_path: Path) -> None:
     for words in ("Plan for 2 epochs over 64,000 reviews", "Time and money", "Steps and accuracy", "Assumptions"):
         assert words in text
     assert "2.00 ms + 4.00 µs per padded token, fitted to 1,000 steps of run" in text
+    assert "<code>tenor train DATA --out RUN --workers 2 --max-seconds 60</code>" in text and "`tenor" not in text
     assert "The most useful next experiment" in text and "9 of 10 cases" in text
     assert "1 × c5.large" in text and "gradient noise scale in samples" in text
 

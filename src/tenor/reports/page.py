@@ -199,8 +199,7 @@ def _read(text: str) -> float | None:
 
 
 def _is_long(value: Any) -> bool:
-    text = value.text if isinstance(value, Cell) else value
-    return isinstance(text, str) and len(text) > 30
+    return isinstance(value, str) and len(value) > 30
 
 
 def _side(right: bool) -> str:

@@ -152,6 +152,7 @@ def test_tables_of_strong_weak_and_until() -> None:
     strong, weak, way = scaling_tables(rows)
     assert "strong scaling" in strong.title and [line["workers"] for line in strong.rows] == [1, 2]
     head, cells = strong.cells
+    assert head[-1] == "efficiency" and weak.cells[0][-1] == "note"  # notes only where workers share cores
     assert cells[1][head.index("speed-up")] == "1.50" and cells[1][head.index("efficiency")] == "0.75"
     assert weak.cells[1][1][-1] == SHARED and weak.cells[1][1][3] == "–"
     assert way.cells[0][1:3] == ["epochs to loss 0.3", "seconds to loss 0.3"] and way.cells[1][0][1:3] == ["–", "4.0"]

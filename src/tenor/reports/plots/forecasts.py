@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import FAINT, PAPER, SERIES, canvas, series_style
+from tenor.reports.drawing.theme import FAINT, PAPER, SERIES, canvas, label_logarithms, series_style
 from tenor.reports.values import counted, left_out, number, readable, tick
 from tenor.wording import seconds_text
 
@@ -39,7 +39,7 @@ def time_by_workers(rows: Rows) -> Plot | None:
         efficiencies.axhline(1.0, color=FAINT, linestyle="--", linewidth=1.2)
         times.set(title=f"Total time ({unit})", xlabel="workers", yscale="log")
         efficiencies.set(title="Efficiency", xlabel="workers", ylim=(0, None))
-        times.yaxis.set_major_formatter("{x:g}")
+        label_logarithms(times.yaxis)
         for axes in (times, efficiencies):
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:g}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from tenor.bench.pareto import pareto_front
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas
+from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas, label_logarithms
 from tenor.reports.values import left_out, number, readable, tick
 from tenor.wording import seconds_text
 
@@ -98,6 +98,7 @@ def _use_logarithms(axes: Any, *ranges: Sequence[tuple[float, float]]) -> None:
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         if low > 0 and high / low > FAR:
             axes.set(**{f"{name}scale": "log"})
+            label_logarithms(getattr(axes, f"{name}axis"))
 
 
 def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]) -> Plot | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
@@ -15,6 +16,7 @@ from tenor.reports.values import counted, number, readable
 from tenor.wording import amount_text, bytes_text, dollars_text, percent_text, seconds_text
 
 MOST_SENTENCES = 30
+_COMMAND = re.compile("`([^`]+)`")
 _MEANING = {
     "compute": "forward and backward",
     "by_rows": "share of the fixed part of computing that grows with the rows",
@@ -72,7 +74,9 @@ def _sentences(values: Any) -> list[str]:
 
 
 def _paragraphs(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    """Paragraphs of sentences in which backticks enclose commands."""
+    parts = (_COMMAND.sub(r"<code>\1</code>", escape(line)) for line in lines)
+    return "".join(f"<p>{part}</p>" for part in parts)
 
 
 def _experiment(found: Any) -> list[str]:
@@ -117,23 +121,20 @@ def _share(value: float) -> str:
 def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     """The table that answers what a plan costs."""
     has_batch = any(number(row.get("batch_size")) for row in rows)
-    has_prepare = any(number(row.get("prepare_seconds")) for row in rows)
-    head = ["workers", "marks", "machines", *(["batch"] if has_batch else []), "total time"]
-    head += [*(["of that prepare"] if has_prepare else []), "dollars", "efficiency"]
+    head = ["workers", "marks", "machines", *(["batch"] if has_batch else []), "total time", "dollars", "efficiency"]
     lines = []
     for row in rows:
         marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
         machines = Cell(_machines(row), number(row.get("machines")))
         cells = [row.get("workers"), marks, machines, *([row.get("batch_size")] if has_batch else [])]
         money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
-        cells += [_both(row, "seconds", seconds_text)]
-        cells += [_both(row, "prepare_seconds", seconds_text)] if has_prepare else []
-        cells += [_both(row, "dollars", money)]
+        cells += [_both(row, "seconds", seconds_text), _both(row, "dollars", money)]
         lines.append([*cells, _both(row, "efficiency", percent_text)])
     return head, lines
 
 
 _STEPS: tuple[tuple[str, str, Show], ...] = (
+    ("prepare", "prepare_seconds", seconds_text),
     ("step", "step_seconds", seconds_text),
     ("epoch", "epoch_seconds", seconds_text),
     ("accuracy", "accuracy", _share),

@@ -108,9 +108,12 @@ def _plot(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | Non
             speed_ups.plot([min(own), max(own)], [1.0, max(own) / min(own)], **_IDEAL, label="ideal")
         efficiencies.axhline(1.0, **_IDEAL)
         for axes, title in zip(every, (f"Rate ({unit})", "Speed-up", "Efficiency"), strict=True):
-            axes.set(title=title, xlabel="workers", ylim=(0, None))
+            axes.set(title=title, xlabel="workers", ylim=(0, 1.03 * axes.get_ylim()[1]))
             if len(counts) <= 8:
                 axes.set_xticks(counts, [f"{count:g}" for count in counts])
+            room = 0.05 * (counts[-1] - counts[0]) or 0.5
+            axes.set_xlim(counts[0] - room, counts[-1] + room)
+        rates.yaxis.set_major_formatter("{x:,.10g}")
         handles: dict[str, Any] = {}  # each label once
         for axes in (rates, speed_ups):
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
