@@ -131,6 +131,7 @@ ROOMS = {
         "report",
     ),
     "bench": (
+        "pareto",
         "registry",
         "network",
         "settings",

@@ -56,6 +56,20 @@ def test_a_part_of_a_line_is_forgotten(tmp_path: Path) -> None:
     assert [json.loads(line)["name"] for line in file.read_text("utf-8").splitlines()[1:]] == ["a", "b"]
 
 
+@pytest.mark.parametrize("curve", [3, {"accuracy": 1.0}, {"accuracy": ["x"]}, [1.0]])
+def test_a_curve_is_kept_with_its_run_and_a_damaged_one_refused(tmp_path: Path, curve: Any) -> None:
+    file = tmp_path / "partial"
+    journal = FileJournal(file, SUBJECT)
+    journal.curves["a"] = {"accuracy": [0.5, 0.75], "seconds": [1.0, 2.0]}
+    journal.add("a", {"rate": 1.0})
+    journal.add("b", {"rate": 1.0})
+    assert FileJournal(file, SUBJECT).curves == journal.curves
+    with file.open("a") as stream:
+        stream.write(json.dumps({"name": "a", "figures": {}, "curve": curve}) + "\n")
+    with pytest.raises(UsageError, match="not the journal"):
+        FileJournal(file, SUBJECT)
+
+
 def begin(file: Path, edit: Any) -> None:
     FileJournal(file, SUBJECT).add("a", {"rate": 1.0})
     head, *rest = file.read_text("utf-8").splitlines()

@@ -27,7 +27,7 @@ from tenor.training.tasks.base import Task
 from tenor.world import World
 
 T = TypeVar("T")
-PATIENCE = 30.0  # seconds
+SECONDS_TO_MEET = 30.0  # seconds
 
 
 class Table:
@@ -35,7 +35,7 @@ class Table:
 
     def __init__(self, size: int) -> None:
         self.parts: list[Any] = [None] * size
-        self.barrier = threading.Barrier(size, timeout=PATIENCE)
+        self.barrier = threading.Barrier(size, timeout=SECONDS_TO_MEET)
         self.letters: dict[tuple[int, int, int], Queue[Tensor]] = defaultdict(lambda: Queue(1))
         self.lock = threading.Lock()
         self.groups: dict[int, Table] = {}
@@ -61,13 +61,13 @@ class Seat:
     def start_send(self, tensor: Tensor, to: int, tag: int) -> Done:
         with self.table.lock:
             letters = self.table.letters[self.rank, to, tag]
-        letters.put(tensor.clone(), timeout=PATIENCE)
+        letters.put(tensor.clone(), timeout=SECONDS_TO_MEET)
         return Done()
 
     def start_receive(self, tensor: Tensor, source: int, tag: int) -> Done:
         with self.table.lock:
             letters = self.table.letters[source, self.rank, tag]
-        return Done(lambda: tensor.copy_(letters.get(timeout=PATIENCE)))
+        return Done(lambda: tensor.copy_(letters.get(timeout=SECONDS_TO_MEET)))
 
     def split(self, colour: int) -> Seat:
         colours = self.gather(torch.tensor([colour])).tolist()

@@ -54,11 +54,22 @@ def test_text_and_job_file(tmp_path: Path) -> None:
     assert "exists already" in invoke(*words, code=2)
 
 
+def test_the_time_to_prepare_is_shown_and_counts_against_a_limit(tmp_path: Path) -> None:
+    write_measurement(measurement(prepare_bytes_per_s=1e7), tmp_path / "measured.json")
+    words = (tmp_path / "measured.json", "--workers", "1,2", "--under", "4m")
+    assert "  prepare  " not in invoke(*words)
+    text = invoke(*words, "--gigabytes", "2")
+    assert "  prepare  " in text and "3.3 min" in text and "2 workers" in text
+
+
 def test_a_table_of_runs() -> None:
     text = invoke("--from", COURSE)
     assert "Cheapest: 1 × p2.xlarge ($2.25, 2.5 h)." in text and "Fastest: 2 × g3.16xlarge" in text
     rows = as_json("--from", COURSE, "--workers", "16")["rows"]
-    assert [row["machines"] for row in rows[9:]] == [16, 16, 16]  # predicted for each machine
+    predicted = [(row["machine"], row["machines"], row["workers"]) for row in rows[9:]]
+    assert predicted == [("p2.xlarge", 16, 16), ("g3.4xlarge", 16, 16), ("g3.16xlarge", 4, 16)]  # the last has 4 GPUs
+    rows = as_json("--from", COURSE, "--workers", "5,6,8")["rows"][9:]
+    assert {row["machine"] for row in rows} == {"p2.xlarge", "g3.4xlarge"}  # 2 machines of 4 GPUs were measured
 
 
 def test_a_measurement_file_and_scores(tmp_path: Path) -> None:
@@ -80,6 +91,14 @@ def test_a_measurement_file_and_scores(tmp_path: Path) -> None:
         (("--from", "missing.csv"), "does not exist"),
         (("missing.json",), "cannot be read"),
         (("--from", str(COURSE), "--write", "slurm"), "needs a plan from a run"),
+        (("--from", str(COURSE), "--machine", "c5.large"), "--machine has no effect with --from"),
+        (("--from", str(COURSE), "--gigabytes", "2"), "--gigabytes has no effect with --from"),
+        (("--from", str(COURSE), "--accuracy", "0.9"), "add a column `accuracy`"),
+        (("runs", "--score", "--under", "1h"), "--under has no effect with --score"),
+        (("runs", "--score", "--out", "scores.json"), "--out has no effect with --score"),
+        (("data", "--measure", "--data", "data"), "give the prepared data as SOURCE"),
+        (("run", "--accuracy", "0.9", "--epochs", "3"), "--epochs has no effect with --accuracy"),
+        (("run", "--sync-every", "8"), "--sync-every has no effect with --strategy auto"),
         (("run", "--out", "page.html"), "name a .json file"),
         (("run", "--under", "soon"), "--under cannot be"),
     ],

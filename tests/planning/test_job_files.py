@@ -73,7 +73,8 @@ def test_options_of_the_plan_and_of_the_run() -> None:
 
 def test_slurm_starts_one_task_per_worker(tmp_path: Path) -> None:
     text = written(tmp_path, "slurm", 6)
-    assert "--nodes=3 --ntasks=6 --cpus-per-task=1" in text and "srun --kill-on-bad-exit tenor train" in text
+    assert "--nodes=3 --ntasks=6 --cpus-per-task=1" in text
+    assert "srun --kill-on-bad-exit --cpus-per-task=1 tenor train" in text
     assert text.startswith("#!/bin/bash")
 
 
@@ -117,6 +118,18 @@ def test_strategies_that_share_memory_stay_on_one_machine(tmp_path: Path, kind: 
     assert "srun" not in text
     with pytest.raises(UsageError, match="cannot start strategy async on"):
         written(tmp_path, kind, 8, strategy="async")
+
+
+@pytest.mark.parametrize("kind", ["torchrun", "skypilot"])
+def test_workers_that_do_not_divide_evenly_among_the_machines_are_refused(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(UsageError, match=rf"write {kind}.*5 workers on 3 machines.*workers 3 or 6"):
+        written(tmp_path, kind, 5)
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize(("kind", "words"), [("slurm", "--nodes=3 --ntasks=5"), ("k8s", "completions: 5")])
+def test_launchers_that_place_single_workers_start_any_number(tmp_path: Path, kind: str, words: str) -> None:
+    assert words in written(tmp_path, kind, 5)
 
 
 def test_an_existing_file_stays(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_other_machines_are_less_certain_and_gpus_are_refused() -> None:
         make_plan(measurement(), PlanSettings(workers="1", machine=name)).rows[0].total for name in ("", "m5.large")
     )
     assert other.high / other.low > 1.5 * own.high / own.low
-    with pytest.raises(UsageError, match=r"p2\.xlarge has GPUs"):
+    with pytest.raises(UsageError, match=r"p2\.xlarge has GPUs.*a table of these runs"):
         make_plan(measurement(), PlanSettings(machine="p2.xlarge"))
     with pytest.raises(UsageError, match="no price is known"):
         make_plan(measurement(), PlanSettings(machine="abacus"))
@@ -201,11 +201,31 @@ def test_the_time_to_an_accuracy() -> None:
         make_plan(measurement(curve=()), PlanSettings(accuracy=0.9))
 
 
-def test_the_time_to_prepare() -> None:
+def test_the_time_to_prepare_is_part_of_the_total_and_of_the_dollars() -> None:
     rated = measurement(prepare_bytes_per_s=1e7)
-    rows = make_plan(rated, PlanSettings(workers="1,4", gigabytes=2.0)).rows
-    assert [row.prepare.value for row in rows if row.prepare] == pytest.approx([200.0, 50.0])
-    assert make_plan(measurement(), PlanSettings(workers="1", gigabytes=2.0)).rows[0].prepare is None
+    without = make_plan(rated, PlanSettings(workers="1,4")).rows
+    plan = make_plan(rated, PlanSettings(workers="1,4", gigabytes=2.0))
+    assert [row.prepare.value for row in plan.rows if row.prepare] == pytest.approx([200.0, 50.0])
+    for row, plain, seconds_ in zip(plan.rows, without, (200.0, 50.0), strict=True):
+        assert row.total.value == pytest.approx(plain.total.value + seconds_) and row.step == plain.step
+        assert row.dollars.value == pytest.approx(plain.dollars.value * row.total.value / plain.total.value)
+        assert row.total.low < row.total.value < row.total.high
+    assert plan.rows[1].efficiency.value == pytest.approx(plan.rows[0].total.value / plan.rows[1].total.value / 4)
+    assert plan.target.endswith("after preparing 2 GB") and plan.quantities["prepare"].sigma == 0.3
+    assert "prepare" in plan.shares["c5.large/1"] and "`tenor prepare`" in plan.assumptions[0]
+    with pytest.raises(UsageError, match=r"rate of `tenor prepare`.*run does not have it"):
+        make_plan(measurement(), PlanSettings(workers="1", gigabytes=2.0))
+
+
+def test_a_wanted_accuracy_widens_the_training_and_not_the_preparing() -> None:
+    gentle = measurement(curve=(CurvePoint(64_000, 0.8), CurvePoint(128_000, 0.83)), prepare_bytes_per_s=1e7)
+
+    def width(gigabytes: float) -> float:
+        (row,) = make_plan(gentle, PlanSettings(workers="1", accuracy=0.85, gigabytes=gigabytes)).rows
+        return row.total.high / row.total.low
+
+    assert width(1000.0) == pytest.approx(math.exp(2 * SPAN * 0.3), rel=0.01)
+    assert width(0.001) > 1.5 * width(1000.0)
 
 
 def offer(seconds_: float, dollars: float) -> PlanRow:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +70,22 @@ def test_other_counts_follow_amdahl_with_an_interval_and_a_mark() -> None:
     assert predicted[32].extrapolated == ("32 machines, measured 4",)
     assert predicted[8].dollars.value == pytest.approx(8 * 0.90 * 500 / 3600, abs=0.005)
     assert plan_table(runs[:1], PlanSettings(), (8,))[0].strategy == "measured"
+
+
+def test_an_accuracy_chooses_among_the_runs_that_reach_it(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    lines = ("p2.xlarge,1,3600,0.80", "p2.xlarge,2,2000,0.91", "p2.xlarge,4,1200,0.92", "p2.xlarge,8,600,")
+    file.write_text("\n".join(["machine,count,seconds,accuracy", *lines]))
+
+    def chosen(**options: Any) -> tuple[int | None, str]:
+        result = plan_runs(file, PlanSettings(**options), ())
+        return result.rows[result.chosen].machines if result.chosen is not None else None, result.answers[-1]
+
+    found, words = chosen(accuracy=0.9, under="1h")
+    assert found == 2 and "Of 2 runs with an accuracy of at least 0.9: the cheapest plan under 1" in words
+    assert chosen(accuracy=0.92)[0] == 4
+    assert chosen(accuracy=0.9, under="5m")[0] is None
+    assert chosen(accuracy=0.95) == (None, "No run reaches the accuracy 0.95; the best one has 0.92.")
 
 
 def test_json_and_optional_columns(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from helpers.command import run_tenor
 from helpers.corpora import Review, make_reviews, write_csv, write_json_lines
 
 import tenor
-from tenor.cli.summaries import accounting, metrics_table
+from tenor.cli.summaries import accounting, metrics_table, reliability_table
 from tenor.errors import CorpusError, UsageError
 from tenor.evaluation.metrics import Metrics
 from tenor.progress import Silent
@@ -77,6 +77,9 @@ def test_the_command_accounts_for_every_row(run: Path, tmp_path: Path) -> None:
     said = accounting(values)
     assert said.startswith("347 rows read: 300 measured, ") and "neutral 40" in said and "empty 7" in said
     assert metrics_table(values, "new.csv").startswith("new.csv, 300 rows\n")
+    head, _, *bins = reliability_table(values).splitlines()
+    assert head.split() == ["probability", "of", "positive", "rows", "mean", "came", "true"]
+    assert len(bins) == len(values["reliability"]) and sum(int(line.split()[3]) for line in bins) == 300
 
 
 def stars(counts: dict[int, int]) -> list[Review]:

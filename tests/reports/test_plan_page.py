@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import tenor
 from tenor.errors import TenorError, UsageError
 from tenor.planning.answers import plan_measurement, plan_runs
 from tenor.planning.settings import PlanSettings
+from tenor.reports import page
 from tenor.reports.plots.forecasts import parts_by_workers, time_by_workers
 from tenor.reports.plots.scaling.stages import stage_scaling
 from tenor.reports.result_file import join_scaling, parse_result
@@ -46,6 +48,7 @@ def test_a_plan_says_where_its_numbers_come_from(tmp_path: Path) -> None:
     for words in ("Plan for 2 epochs over 64,000 reviews", "Time and money", "Steps and accuracy", "Assumptions"):
         assert words in text
     assert "2.00 ms + 4.00 µs per padded token, fitted to 1,000 steps of run" in text
+    assert "<code>tenor train DATA --out RUN --workers 2 --max-seconds 60</code>" in text and "`tenor" not in text
     assert "The most useful next experiment" in text and "9 of 10 cases" in text
     assert "1 × c5.large" in text and "gradient noise scale in samples" in text
 
@@ -55,7 +58,9 @@ def test_the_plots_have_the_intervals_of_the_rows(tmp_path: Path) -> None:
     plot = time_by_workers(rows)
     assert plot is not None
     lines = [line.split(",") for line in plot.csv.splitlines()]
-    assert lines[0] == ["machine", "workers", "seconds", "low", "high", "extrapolated"]
+    efficiencies = ["efficiency", "efficiency low", "efficiency high"]
+    assert lines[0] == ["machine", "workers", "seconds", "low", "high", *efficiencies, "extrapolated"]
+    assert [float(line[5]) for line in lines[1:]] == pytest.approx([row["efficiency"] for row in rows])
     assert [float(line[2]) for line in lines[1:]] == pytest.approx([row["seconds"] for row in rows])
     assert [line[-1] for line in lines[1:]] == ["False", "False", "False", "True", "True"]
     parts = parts_by_workers(rows)
@@ -78,6 +83,35 @@ def test_tables_and_plots_of_each_kind_of_scaling(tmp_path: Path) -> None:
     strong, weak = stage_scaling(rows, 2.0)
     assert strong.title.startswith("Train, strong") and "1.50× the first, 75% of ideal" in strong.caption
     assert "not scaling" in weak.caption
+
+
+def test_results_of_two_networks_stay_apart(tmp_path: Path) -> None:
+    files = [
+        scaling_file(
+            tmp_path / f"{network}.json",
+            [scaling_row(kind, n, rate * n, network=network) for kind, n in (("base", 1), ("strong", 2))],
+        )
+        for network, rate in (("1gbit,1ms", 100.0), ("10gbit,1ms", 130.0))
+    ]
+    first, second = (parse_result(json.loads(file.read_text("utf-8")), file) for file in files)
+    (joined,) = join_scaling([first, second])
+    assert [row["speed_up"] for row in joined.rows] == [1.0, 2.0, 1.0, 2.0]
+    assert [plot.title.rpartition("(")[2] for plot in stage_scaling(joined.rows, 2.0)] == [
+        "network 1gbit,1ms)",
+        "network 10gbit,1ms)",
+    ]
+
+
+def test_cells_with_units_sort_by_the_number_behind_them(tmp_path: Path) -> None:
+    file = plan_file(tmp_path, workers="1,2")
+    first = json.loads(file.read_text("utf-8"))["rows"][0]
+    text = tenor.report(file).read_text("utf-8")
+    for name in ("seconds", "dollars", "efficiency", "step_seconds", "accuracy"):
+        assert f'data-value="{first[name]!r}"' in text, name
+    rows = [[None, "1,234", "0.96–1.02", "+1.20 (−0.30 to 2.70)", "− 5", "± 5%", "12.5 %", "1.2.3", "2026-01-02", "a"]]
+    cells = page.table(["", *"123456789"], rows).split("<td")[1:]
+    found = [float(value[1]) if (value := re.search('data-value="([^"]+)"', cell)) else None for cell in cells]
+    assert found == [1234.0, 0.96, 1.2, None, 5.0, 12.5, None, None, None]
 
 
 def test_results_of_one_machine_are_joined_and_others_refused(tmp_path: Path) -> None:

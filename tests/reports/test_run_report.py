@@ -12,6 +12,7 @@ from helpers.runs import write_run
 
 import tenor
 from tenor.errors import RunError, UsageError
+from tenor.reports.sections.run import measures
 from tenor.training.runs.config import FORMAT
 
 EVIL = '<script>alert("x")</script><img src=http://evil.invalid/>&$x^2$'
@@ -51,6 +52,15 @@ class Page(HTMLParser):
 
 def report(*sources: Path) -> str:
     return tenor.report(sources, sources[0] / "report.html").read_text("utf-8")
+
+
+def test_the_cost_of_a_run_and_the_distance_of_stars(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=1, steps=2, classes=("1", "2", "3", "4", "5"))
+    result = json.loads((run / "result.json").read_text("utf-8"))
+    words = Page(tenor.report(run, tmp_path / "page.html", price=3600.0).read_text("utf-8")).words
+    assert f"${result['workers'] * result['seconds']:,.2f}" in words and "3600 dollars per worker and hour" in words
+    assert "Mean absolute error" in words and f"{result['test']['mean_absolute_error']:.3f}" in words
+    assert "mean_absolute_error" not in measures({"accuracy": 0.9, "mean_absolute_error": None})
 
 
 def change(run: Path, file: str, **values: Any) -> None:

@@ -1,7 +1,8 @@
 """The journal of a measurement: the figures of each finished run, so that a stopped measurement can continue.
 
 The file has one JSON object per line. The first line says what is measured and where; a measurement continues only if
-both are the same. A line that was not written to its end is ignored.
+both are the same. Each other line is a finished run: its figures, and its learning curve if it has one. A line that was
+not written to its end is ignored.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FORMAT = 1
 MAX_BYTES = 64 << 20
 
 Figures = dict[str, float]
+Curve = dict[str, list[float]]  # accuracy and seconds after each epoch
 
 
 class Journal(Protocol):
@@ -54,6 +56,9 @@ class FileJournal:
         file: The file, which is created if it does not exist.
         subject: What is measured: the scenario and its settings.
 
+    Attributes:
+        curves: The learning curve of the last run of each contender. A run sets its curve before it is added.
+
     Raises:
         UsageError: The file is damaged, or belongs to another measurement, machine or version.
     """
@@ -63,10 +68,14 @@ class FileJournal:
         environment = describe()
         self.head: dict[str, Any] = {"format": FORMAT, "subject": dict(subject), "environment": environment}
         self.entries: list[tuple[str, Figures]] = []
+        self.curves: dict[str, Curve] = {}
         lines = _whole_lines(file)
         if lines:
             self._check_head(_parse(lines[0], file, 1))
-            self.entries = [_entry(_parse(line, file, number), file) for number, line in enumerate(lines[1:], start=2)]
+            for number, line in enumerate(lines[1:], start=2):
+                name, figures, curve = _entry(_parse(line, file, number), file)
+                self.entries.append((name, figures))
+                self.curves |= {name: curve} if curve else {}
             _rewrite(file, lines)
         else:
             _rewrite(file, [strict_json(self.head).encode()])
@@ -104,7 +113,8 @@ class FileJournal:
         return figures
 
     def add(self, name: str, figures: Figures) -> Figures:
-        line = strict_json({"name": name, "figures": figures})
+        curve = {"curve": self.curves[name]} if name in self.curves else {}
+        line = strict_json({"name": name, "figures": figures, **curve})
         with self.file.open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
             stream.flush()
@@ -136,14 +146,21 @@ def _parse(line: bytes, file: Path, number: int) -> dict[str, Any]:
     return value
 
 
-def _entry(value: Mapping[str, Any], file: Path) -> tuple[str, Figures]:
+def _entry(value: Mapping[str, Any], file: Path) -> tuple[str, Figures, Curve]:
     name, figures = value.get("name"), value.get("figures")
     if not isinstance(name, str) or not isinstance(figures, dict):
         raise _damaged(file, 0)
     known = {key: float("inf") if number is None else number for key, number in figures.items()}
-    if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in known.values()):
+    curve = value.get("curve", {})
+    if not isinstance(curve, dict) or not all(isinstance(points, list) for points in curve.values()):
         raise _damaged(file, 0)
-    return name, known
+    if not all(map(_is_number, [*known.values(), *(point for points in curve.values() for point in points)])):
+        raise _damaged(file, 0)
+    return name, known, curve
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _damaged(file: Path, number: int) -> UsageError:

@@ -37,18 +37,24 @@ class ScalingTable:
 
     @property
     def cells(self) -> tuple[list[str], list[list[Any]]]:
-        """The head and the rows of the table."""
-        return _threshold_cells(self.rows) if self.kind == UNTIL else _speed_cells(self.rows)
+        """The head and the rows of the table, with a note where workers share cores."""
+        head, cells = _threshold_cells(self.rows) if self.kind == UNTIL else _speed_cells(self.rows)
+        if not any(row.get("shares_cores") for row in self.rows):
+            return head, cells
+        notes = [SHARED if row.get("shares_cores") else "" for row in self.rows]
+        return [*head, "note"], [[*line, note] for line, note in zip(cells, notes, strict=True)]
+
+
+def line_of(row: Row) -> tuple[str, str, str]:
+    """Stage, strategy and network of a row: rows that differ in one of them are never compared."""
+    return str(row.get("stage", "train")), str(row.get("strategy") or ""), str(row.get("network") or "")
 
 
 def scaling_tables(rows: Sequence[Row]) -> list[ScalingTable]:
     """The tables of the rows of a `scaling` result, in the order of the rows; tables of a single row are left out."""
     tables = []
-    groups = dict.fromkeys((str(row.get("stage", "train")), str(row.get("strategy") or "")) for row in rows)
-    for stage, strategy in groups:
-        own = [
-            row for row in rows if (str(row.get("stage", "train")), str(row.get("strategy") or "")) == (stage, strategy)
-        ]
+    for stage, strategy, network in dict.fromkeys(map(line_of, rows)):
+        own = [row for row in rows if line_of(row) == (stage, strategy, network)]
         for kind in (STRONG, WEAK, UNTIL):
             kinds = (kind,) if kind == UNTIL else (BASE, kind)
             found = tuple(sorted((row for row in own if row.get("kind", STRONG) in kinds), key=_workers))
@@ -64,7 +70,7 @@ def _workers(row: Row) -> int:
 def _speed_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     has_bytes = any(row.get("bytes_per_step") for row in rows)
     head = ["workers", "reviews/s", "min–max", "speed-up", "min–max", "efficiency"]
-    head += [*(["MB sent per step"] if has_bytes else []), "note"]
+    head += ["MB sent per step"] if has_bytes else []
     cells = [
         [
             row["workers"],
@@ -74,7 +80,6 @@ def _speed_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
             span(row, "speed_up", 2),
             _rounded(row.get("efficiency"), 2),
             *([_rounded(row.get("bytes_per_step"), 3, 1e-6)] if has_bytes else []),
-            SHARED if row.get("shares_cores") else "",
         ]
         for row in rows
     ]
@@ -91,8 +96,8 @@ def _threshold_cells(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
             epochs, seconds = row.get(f"epochs_to_{goal}"), row.get(f"seconds_to_{goal}")
             line += [_rounded(epochs, 0), _rounded(seconds, 1), span(row, f"seconds_to_{goal}", 1)]
     for row, line in zip(rows, cells, strict=True):
-        line += [_rounded(row.get("valid_accuracy"), 4), SHARED if row.get("shares_cores") else ""]
-    return [*head, "final accuracy", "note"], cells
+        line.append(_rounded(row.get("valid_accuracy"), 4))
+    return [*head, "final accuracy"], cells
 
 
 def _is_goal(key: Any) -> bool:

@@ -37,6 +37,17 @@ def _more(metrics: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def reliability_table(metrics: dict[str, Any]) -> str:
+    """A table of how often predictions came true, by the bins of probability behind the calibration error."""
+    names = list(metrics["per_class"])
+    title = f"probability of {names[1]}" if len(names) == 2 else "probability of the predicted class"
+    rows = [
+        [f"{one['low']:.2f} to {one['high']:.2f}", one["rows"], one["probability"], one["share"]]
+        for one in metrics["reliability"]
+    ]
+    return table([title, "rows", "mean", "came true"], rows, decimals=3)
+
+
 def accounting(metrics: dict[str, Any]) -> str:
     """One line that accounts for all rows that were read."""
     parts = [f"{metrics['rows_read']:,} rows read: {metrics['rows']:,} measured"]

@@ -31,7 +31,7 @@ SLOT_BYTES = 1 << 20  # larger tensors travel in several slots
 SLOTS = 8  # per worker
 LINE = 64  # bytes per counter: a cache line of its own, so that cores do not compete for it
 SPIN_SECONDS = 0.1  # of polling before the first sleep: a core that slept is slower at first, and less regular
-PATIENCE = 0.1  # after that, a sleep between two polls lasts this share of the time waited so far
+SLEEP_SHARE = 0.1  # after that, a sleep between two polls lasts this share of the time waited so far
 SECONDS_BETWEEN_CHECKS = 0.05  # of whether the other workers are alive
 
 
@@ -144,7 +144,7 @@ class MemoryGroup(CollectiveGroup):
             if now - checked > SECONDS_BETWEEN_CHECKS:
                 self._check(now - began)
                 checked = now
-            time.sleep(min(PATIENCE * (now - began), SECONDS_BETWEEN_CHECKS))
+            time.sleep(min(SLEEP_SHARE * (now - began), SECONDS_BETWEEN_CHECKS))
 
     def _check(self, seconds: float) -> None:
         poll = select.poll()  # unlike select(), it accepts handles above 1023

@@ -14,7 +14,7 @@ from tenor.planning.inputs.measurement import Measurement, read_measurement
 from tenor.planning.inputs.run_folder import measure_run
 from tenor.planning.inputs.runs_table import read_table
 from tenor.planning.plan import Plan, make_plan
-from tenor.planning.questions import answer
+from tenor.planning.questions import answer, answer_for_accuracy
 from tenor.planning.result import PlanResult
 from tenor.planning.settings import PlanSettings
 from tenor.planning.table_plan import describe_table, plan_table
@@ -72,16 +72,19 @@ def _advise(plan: Plan, chosen: int | None) -> Advice | None:
 def plan_runs(file: Path, settings: PlanSettings, asked: Sequence[int]) -> PlanResult:
     """The plan from a table of finished runs."""
     runs = read_table(file)
+    if settings.accuracy and all(run.accuracy is None for run in runs):
+        what = f"--accuracy {settings.accuracy:g} needs runs with an accuracy, and the table has none"
+        raise UsageError(what, where=file, remedy="add a column `accuracy` with shares from 0 to 1")
     with _countable(str(file)):
         rows = plan_table(runs, settings, asked)
-    found = answer(rows, settings.limits())
+    found = answer_for_accuracy(rows, settings.limits(), settings.accuracy)
     answers = describe_table(rows, len(runs))
     return PlanResult(
         source=f"{file}: {len(runs)} runs",
         target="the runs of the table",
         rows=rows,
         chosen=found.row,
-        answers=(*answers, found.text) if settings.under else tuple(answers),
+        answers=(*answers, found.text) if settings.under or settings.accuracy else tuple(answers),
         assumptions=(
             "Dollars are machines × dollars per hour × seconds / 3600, rounded to cents.",
             "Efficiency is relative to the fewest machines of the same kind.",

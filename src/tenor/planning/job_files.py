@@ -11,7 +11,7 @@ from typing import Any
 
 from tenor.errors import UsageError
 from tenor.planning.rows import PlanRow
-from tenor.planning.settings import PlanSettings
+from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
 from tenor.settings import option_name
 from tenor.store.atomic import check_target, write_bytes
 from tenor.training.settings import TrainSettings
@@ -44,6 +44,7 @@ _NOT_KEPT = {
     "test",
     "timeout",
 }
+_SAME_EVERYWHERE = ("torchrun", "skypilot")  # job files with one number of workers for all machines
 _ALONE = ("async", "hogwild")  # strategies whose workers `tenor train` has to start itself
 _MARK = "# Written by `tenor plan`. Set DATA to the prepared data and RUN to the run folder, on storage that all see."
 
@@ -73,13 +74,19 @@ def write_job(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any] |
         threads: Of each worker.
 
     Raises:
-        UsageError: The strategy cannot run under such a job, or the file exists.
+        UsageError: The strategy or the number of workers cannot run under such a job, or the file exists.
     """
-    job = Job(row, train_options(row, settings, trained or {}), threads, -(-row.workers // row.machines))
+    per_host, left_over = divmod(row.workers, row.machines)
+    job = Job(row, train_options(row, settings, trained or {}), threads, per_host)
     if job.is_alone and row.machines > 1:
         what = f"--write {settings.write} cannot start --strategy {row.strategy} on {row.machines} machines"
         remedy = "plan for fewer workers, or start it with mpirun (see the page about clusters)"
         raise UsageError(what, remedy=remedy)
+    if left_over and settings.write in _SAME_EVERYWHERE and not job.is_alone:
+        what = f"--write {settings.write} starts the same number of workers on every machine, but the chosen plan has "
+        what += f"{row.workers} workers on {row.machines} machines"
+        fitting = f"{per_host * row.machines} or {(per_host + 1) * row.machines}"
+        raise UsageError(what, remedy=f"give --workers {fitting}, or choose --write slurm or k8s")
     path = Path(settings.job or FILES[settings.write])
     if path.exists():
         raise UsageError("exists already", where=path, remedy="remove it, or name another file with --job")
@@ -99,7 +106,7 @@ def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, An
     words += _option("epochs", max(1, math.ceil(round(row.epochs or 1, 6))))
     if row.workers > 1:
         words += _option("strategy", row.strategy)
-    if row.strategy in ("local-sgd", "diloco"):
+    if row.strategy in LOCAL_STRATEGIES:
         words += _option("sync_every", settings.sync_every)
     if settings.balance:
         words += _option("balance", "steps:20")
@@ -120,7 +127,8 @@ def _slurm(job: Job) -> str:
         workers = f" --workers {row.workers}"
     else:
         tasks = f"--nodes={row.machines} --ntasks={row.workers} --cpus-per-task={job.threads}"
-        start, workers = "srun --kill-on-bad-exit tenor train", ""
+        # srun does not take over --cpus-per-task from the lines above since SLURM 22.05
+        start, workers = f"srun --kill-on-bad-exit --cpus-per-task={job.threads} tenor train", ""
     return f"""#!/bin/bash
 {_MARK}
 #SBATCH --job-name=tenor {tasks}

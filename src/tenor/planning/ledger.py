@@ -19,8 +19,7 @@ from tenor.errors import RunError, UsageError
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.run_folder import measure_step
 from tenor.planning.rows import PlanRow
-from tenor.planning.settings import PlanSettings
-from tenor.planning.step import LOCAL
+from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
 from tenor.store.strict import strict_json
 from tenor.store.trusted import parse_json, read_bytes, read_json
 from tenor.training.balancing.slowdown import parse_slowdown
@@ -129,7 +128,7 @@ def _about_plan(measured: Measurement, settings: PlanSettings, row: PlanRow) -> 
         "threads": measured.threads,
         "strategy": row.strategy,
         "batch_size": row.batch_size,
-        "sync_every": settings.sync_every if row.strategy in LOCAL else 0,
+        "sync_every": settings.sync_every if row.strategy in LOCAL_STRATEGIES else 0,
         "slowness": relative if set(relative) - {1.0} else [],
         "balanced": settings.balance,
         "hosts": row.hosts,
@@ -153,7 +152,7 @@ def _about_run(folder: Path) -> dict[str, Any]:
         "threads": int(environment["threads"]),
         "strategy": strategy,
         "batch_size": int(settings["batch_size"]),
-        "sync_every": int(settings["sync_every"]) if strategy in LOCAL else 0,
+        "sync_every": int(settings["sync_every"]) if strategy in LOCAL_STRATEGIES else 0,
         "slowness": relative if set(relative) - {1.0} else [],
         "balanced": settings.get("balance", "off") != "off",
         "hosts": 1 if workers == 1 else -(-(processes - has_server(strategy, processes)) // per_host),

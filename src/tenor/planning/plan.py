@@ -65,7 +65,7 @@ def _choose_machines(
         chosen = [find_machine(dict(prices), name.strip()) for name in settings.machine.split(",")]
         if with_gpu := [machine.name for machine in chosen if machine.gpus]:
             what = f"--machine {with_gpu[0]} has GPUs, whose speed does not follow from {measured.machine}"
-            raise UsageError(what, remedy="measure there with `tenor plan --measure`, or plan --from a table of runs")
+            raise UsageError(what, remedy="train on 1, 2 and 4 of them, and plan --from a table of these runs")
         return chosen, False
     alike = [machine for machine in prices.values() if not machine.gpus and machine.cores >= measured.cores]
     if not alike:
@@ -83,6 +83,8 @@ class _Planner:
     def __init__(self, measured: Measurement, settings: PlanSettings, quantities: Mapping[str, Quantity]) -> None:
         self.measured, self.settings, self.quantities = measured, settings, quantities
         self.steps = StepModel(measured, quantities)
+        if settings.gigabytes:
+            self.quantities = {**quantities, "prepare": _prepare_rate(measured)}
         self.reviews = settings.num_reviews() or measured.reviews
         self.epochs = settings.epochs or measured.epochs
         self.curve = fit_curve([(point.samples, point.accuracy) for point in measured.curve])
@@ -93,9 +95,10 @@ class _Planner:
     @property
     def target(self) -> str:
         """What is planned, in words."""
+        before = f", after preparing {self.settings.gigabytes:g} GB" if self.settings.gigabytes else ""
         if self.settings.accuracy:
-            return f"{self.reviews:,} reviews until the validation accuracy is {self.settings.accuracy:g}"
-        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} over {self.reviews:,} reviews"
+            return f"{self.reviews:,} reviews until the validation accuracy is {self.settings.accuracy:g}{before}"
+        return f"{self.epochs:g} epoch{'s' * (self.epochs != 1)} over {self.reviews:,} reviews{before}"
 
     def row(self, machine: Machine, workers: int) -> tuple[PlanRow, dict[str, float]]:
         """The prediction for a number of workers, and the share of its variance by quantity."""
@@ -126,7 +129,7 @@ class _Planner:
             efficiency=_span(efficiency),
             accuracy=self._accuracy(setup),
             parts=self.steps.predict(setup, {}),
-            prepare=self._prepare(workers),
+            prepare=self._prepare_interval(workers),
             extrapolated=tuple(beyond(self.measured, setup, samples)),
         )
         return row, dict(total.shares)
@@ -182,10 +185,11 @@ class _Planner:
         return own * self._needed(setup, factors)
 
     def _seconds(self, setup: Setup, factors: Factors) -> float:
+        """Seconds of preparing, if --gigabytes asks for it, and of training."""
         samples = self._samples(setup, factors)
         if math.isinf(samples):  # the step is still known
             samples = float(self.epochs * self.reviews)
-        return self._step(setup, factors) * samples / setup.batch_size
+        return self._prepare(setup.workers, factors) + self._step(setup, factors) * samples / setup.batch_size
 
     def _with_learning(self, total: Forecast, setup: Setup) -> Forecast:
         """Widen an interval by what is not known about the curve, if an accuracy is wanted."""
@@ -195,8 +199,10 @@ class _Planner:
         if math.isinf(middle):
             return replace(total, value=math.inf, low=math.inf if math.isinf(low) else total.low, high=math.inf)
         down, up = math.log(total.value / total.low), math.log(total.high / total.value)
-        highest = math.inf if math.isinf(high) else total.value * math.exp(math.hypot(up, math.log(high / middle)))
-        return replace(total, low=total.value / math.exp(math.hypot(down, math.log(middle / low))), high=highest)
+        before = self._prepare(setup.workers, {})
+        fewer, more = ((before + (total.value - before) * end / middle) / total.value for end in (low, high))
+        highest = math.inf if math.isinf(high) else total.value * math.exp(math.hypot(up, math.log(more)))
+        return replace(total, low=total.value / math.exp(math.hypot(down, math.log(fewer))), high=highest)
 
     def _effective(self, setup: Setup) -> float:
         """Samples with the measured batch that teach as much as the planned training."""
@@ -210,18 +216,23 @@ class _Planner:
         value, low, high = (1.0 - self.curve.error(self._effective(setup), sigmas) for sigmas in (0.0, SPAN, -SPAN))
         return Interval(value, low, high)
 
-    def _prepare(self, workers: int) -> Interval | None:
-        rate = self.measured.prepare_bytes_per_s
-        if not self.settings.gigabytes or rate is None:
-            return None
-        seconds, factor = self.settings.gigabytes * 1e9 / rate / workers, math.exp(SPAN * PREPARE_ERROR)
-        return Interval(seconds, seconds / factor, seconds * factor)
+    def _prepare(self, workers: int, factors: Factors) -> float:
+        """Seconds of `tenor prepare`; 0 without --gigabytes."""
+        if not self.settings.gigabytes:
+            return 0.0
+        rate = self.quantities["prepare"].value * factors.get("prepare", 1.0)
+        return self.settings.gigabytes * 1e9 / rate / workers
+
+    def _prepare_interval(self, workers: int) -> Interval | None:
+        seconds, factor = self._prepare(workers, {}), math.exp(SPAN * PREPARE_ERROR)
+        return Interval(seconds, seconds / factor, seconds * factor) if seconds else None
 
     def assumptions(self, machines: Sequence[Machine], is_same: bool) -> tuple[str, ...]:
         """Sentences that a reader of the plan has to know."""
         measured = self.measured
         lines = [
-            "Seconds are those of training steps, without learning word vectors, starting, validating and saving.",
+            f"Seconds are those of {'`tenor prepare` and of ' if self.settings.gigabytes else ''}training steps, "
+            "without learning word vectors, starting, validating and saving.",
             f"Steps were measured on {measured.machine}, with {measured.workers} worker(s) of {measured.threads} "
             f"thread(s) and batch {measured.batch_size}.",
             "A larger batch sees as many more samples as the gradient noise scale "
@@ -240,12 +251,20 @@ class _Planner:
                 "Touched rows of other batch sizes follow Heaps' law; with --data they follow the word frequencies."
             )
         if self.settings.gigabytes:
-            lines.append(
-                "The time of `tenor prepare` is the measured rate times the workers, give or take 30 %."
-                if measured.prepare_bytes_per_s
-                else "The time of `tenor prepare` is not known; give --data, whose job.json has its rate."
-            )
+            lines.append("`tenor prepare` is taken to run with as many workers as training, each at the measured rate.")
         return tuple(lines)
+
+
+def _prepare_rate(measured: Measurement) -> Quantity:
+    """Bytes per second of one worker of `tenor prepare`.
+
+    Raises:
+        UsageError: The rate is not known.
+    """
+    if measured.prepare_bytes_per_s is None:
+        what = f"--gigabytes needs the rate of `tenor prepare`, and {measured.source} does not have it"
+        raise UsageError(what, remedy="add --data DATA, prepared by this version, or omit --gigabytes")
+    return Quantity(measured.prepare_bytes_per_s, PREPARE_ERROR, "measured: job.json of the prepared data")
 
 
 def _span(found: Forecast) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tenor.planning.rows import Interval, PlanRow
+from tenor.planning.rows import Interval, PlanRow, mark_front
 from tenor.wording import dollars_text, seconds_text
 
 Limit = tuple[float | None, float | None]  # seconds, dollars
@@ -43,6 +43,19 @@ def answer(rows: Sequence[PlanRow], limit: Limit) -> Answer:
             doubt = "" if is_sure else " It may fail: the upper end of its interval is beyond the limit."
             return Answer(best, f"The {which} plan {wish} is {_describe(rows[best])}.{doubt}")
     return Answer(None, f"No row is expected to stay {wish}; {_nearest(rows, seconds)}.")
+
+
+def answer_for_accuracy(rows: Sequence[PlanRow], limit: Limit, least: float) -> Answer:
+    """Choose among the rows that are known to have at least this accuracy; with 0, among all."""
+    if not least:
+        return answer(rows, limit)
+    places = [place for place, row in enumerate(rows) if row.accuracy and row.accuracy.value >= least]
+    if not places:
+        best = max(row.accuracy.value for row in rows if row.accuracy)
+        return Answer(None, f"No run reaches the accuracy {least:g}; the best one has {best:.4g}.")
+    found = answer(mark_front([rows[place] for place in places]), limit)
+    runs = f"Of {len(places)} run{'s' * (len(places) != 1)} with an accuracy of at least {least:g}:"
+    return Answer(None if found.row is None else places[found.row], f"{runs} {found.text[:1].lower()}{found.text[1:]}")
 
 
 def _keeps(row: PlanRow, limit: Limit, is_sure: bool) -> bool:

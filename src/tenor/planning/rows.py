@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tenor.bench.pareto import pareto_front
 from tenor.planning.step import StepSeconds
 
 
@@ -79,13 +80,8 @@ class PlanRow:
 
 def mark_front(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Mark the rows of the Pareto front: no other row is both faster and cheaper."""
-
-    def is_beaten(row: PlanRow) -> bool:
-        return any(
-            other.total.value <= row.total.value
-            and other.dollars.value <= row.dollars.value
-            and (other.total.value, other.dollars.value) != (row.total.value, row.dollars.value)
-            for other in rows
-        )
-
-    return tuple(replace(row, is_pareto=math.isfinite(row.total.value) and not is_beaten(row)) for row in rows)
+    front = pareto_front([(row.dollars.value, row.total.value) for row in rows])
+    return tuple(
+        replace(row, is_pareto=math.isfinite(row.total.value) and is_best)
+        for row, is_best in zip(rows, front, strict=True)
+    )

@@ -12,6 +12,7 @@ from tenor.settings import Settings, setting, wrong_value
 
 PLANNED, MONEY, TARGET, OUTPUT = "What is planned", "Machines and money", "Questions", "Output"
 STRATEGIES = ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async")
+LOCAL_STRATEGIES = ("local-sgd", "diloco")  # whose workers exchange weights only every --sync-every steps
 JOB_FILES = ("slurm", "k8s", "skypilot", "torchrun")
 MOST_WORKERS = 65_536
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -72,7 +73,10 @@ class PlanSettings(Settings):
 
     under: str = setting("", "Limit of time or money, such as 1h or 3usd; both with a comma between.", group=TARGET)
     accuracy: float = setting(
-        0.0, "Validation accuracy to reach; the plan then tells how long that takes.", group=TARGET
+        0.0,
+        "Validation accuracy to reach; the plan then tells how long that takes. With --from: only runs that reach it "
+        "count.",
+        group=TARGET,
     )
 
     write: str = setting("", "Also write the chosen plan as a job file.", ("", *JOB_FILES), group=OUTPUT)

@@ -17,6 +17,7 @@ from tenor.planning.costs.stragglers import slowest_of
 from tenor.planning.costs.touched_rows import scaled_rows
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.quantities import Factors, Quantity
+from tenor.planning.settings import LOCAL_STRATEGIES
 from tenor.planning.simulation import (
     RingLink,
     Server,
@@ -32,8 +33,7 @@ Floats = NDArray[np.float64]
 SIMULATED_STEPS = 24  # of a parameter server
 EXPONENTS = {"wide.ngrams": 0.85}  # by which touched rows grow with the batch, if no frequencies are known
 USUAL_EXPONENT = 0.55
-LOCAL = ("local-sgd", "diloco")
-PLANNED = ("single", "allreduce", *LOCAL, "hogwild", "async")
+PLANNED = ("single", "allreduce", *LOCAL_STRATEGIES, "hogwild", "async")
 ROWS_BY_TOKENS = 0.8  # power of the tokens with which the touched rows of batches of one size grow
 TALLIES = 7  # numbers that are added up with every gradient, beside those of each worker
 PER_WORKER = 5
@@ -161,7 +161,7 @@ class StepModel:
     def _predict(self, setup: Setup, factors: Factors) -> StepSeconds:
         if setup.strategy == "async" and setup.workers > 1:
             return self._with_server(setup, factors)
-        if setup.strategy in LOCAL and setup.workers > 1:
+        if setup.strategy in LOCAL_STRATEGIES and setup.workers > 1:
             return self._local(setup, factors)
         return self._synchronous(setup, factors)
 

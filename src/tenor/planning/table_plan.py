@@ -25,7 +25,8 @@ def plan_table(runs: Sequence[TableRun], settings: PlanSettings, asked: Sequence
     Args:
         runs: The table.
         settings: Where the prices come from.
-        asked: Counts to predict, by Amdahl's law, for every machine with runs of at least two counts.
+        asked: Workers to predict, by Amdahl's law, for every machine with runs of at least two counts. A machine with
+            GPUs has a worker on each of them.
     """
     prices = read_prices(Path(settings.prices) if settings.prices else None)
     rows = [_measured_row(run, _price(run, prices), _base(run, runs)) for run in runs]
@@ -33,8 +34,10 @@ def plan_table(runs: Sequence[TableRun], settings: PlanSettings, asked: Sequence
         own = [run for run in runs if run.machine == name]
         law = fit_amdahl([(run.count, run.seconds) for run in own])
         if law is not None:
-            counts = [count for count in asked if count not in {run.count for run in own}]
-            rows += [_predicted_row(law, count, own, _price(own[0], prices)) for count in counts]
+            machine = _price(own[0], prices)
+            counts = dict.fromkeys(-(-workers // _workers(machine)) for workers in asked)
+            unknown = [count for count in counts if count not in {run.count for run in own}]
+            rows += [_predicted_row(law, count, own, machine) for count in unknown]
     return mark_front(rows)
 
 
@@ -56,6 +59,11 @@ def _price(run: TableRun, prices: Mapping[str, Machine]) -> Machine:
         known = prices.get(run.machine, Machine(run.machine, run.dollars_per_hour, 1))
         return replace(known, dollars_per_hour=run.dollars_per_hour)
     return find_machine(dict(prices), run.machine)
+
+
+def _workers(machine: Machine) -> int:
+    """The workers of one machine: one for each GPU; without GPUs, the machine counts as one."""
+    return max(1, machine.gpus)
 
 
 def _base(run: TableRun, runs: Sequence[TableRun]) -> TableRun:
@@ -91,7 +99,7 @@ def _row(
     machine: Machine, count: int, time: Interval, cost: Interval, efficiency: Interval, accuracy: Interval | None
 ) -> PlanRow:
     return PlanRow(
-        workers=count * max(1, machine.gpus),
+        workers=count * _workers(machine),
         machine=machine.name,
         machines=count,
         hosts=count,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -27,6 +28,14 @@ class Section:
     title: str
     head: list[str]
     body: list[str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table whose text does not sort by itself, such as a time with its interval."""
+
+    text: str
+    value: float | None  # what sorting compares
 
 
 def page(title: str, body: Sequence[str]) -> str:
@@ -150,6 +159,7 @@ def flatten(values: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]
 
 def show(value: Any) -> str:
     """Format a value for reading: rounded, with thousands separators."""
+    value = value.text if isinstance(value, Cell) else value
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -171,9 +181,21 @@ def plain(value: Any) -> str:
 
 
 def _raw(value: Any) -> str:
-    """Return the number behind a rounded cell as an attribute, for sorting."""
-    found = number(value)
+    """Return the number behind a cell as an attribute, for sorting; that of a range is its lower end."""
+    found = value.value if isinstance(value, Cell) else _read(value) if isinstance(value, str) else number(value)
     return "" if found is None else f' data-value="{found!r}"'
+
+
+_NUMBER = re.compile(r"(?:[×±$] ?)?([-−+]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d+)?(?: ?%|–[\d,.]+| \(.*\))?", re.ASCII)
+
+
+def _read(text: str) -> float | None:
+    """The number in a text such as `1,234`, `± 5%`, `0.96–1.02` or `+1.2 (0.3 to 2.1)`; None for other words."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    value = float(found[2].replace(",", "") + (found[3] or ""))
+    return -value if found[1] in ("-", "−") and found[1] else value
 
 
 def _is_long(value: Any) -> bool:

@@ -31,6 +31,7 @@ _MAIN = {
     "plan-scores": ("measured_ms", "measured milliseconds of a step"),
     "large-batch": ("valid_accuracy", "validation accuracy"),
     "train": ("samples_per_s", "samples per second"),
+    "serve": ("requests_per_s", "requests per second"),
     "pretrained": ("valid_accuracy", "validation accuracy"),
 }
 
@@ -54,7 +55,7 @@ def draw_strategies(result: ResultData, settings: ReportSettings) -> Drawings:
     over = convergence(rows) if len(counts) > 1 else []
     skip_gram = {"valid_loss": "validation loss", "similarity": "correlation with word similarities"}
     words = [medians(rows, key, unit) for key, unit in skip_gram.items()]
-    return [*curves, *over, by_workers(rows), *words, _cost(result, settings)]
+    return [*curves, *over, by_workers(rows, result.cores), *words, _cost(result, settings)]
 
 
 def draw_embed(result: ResultData, settings: ReportSettings) -> Drawings:
@@ -87,14 +88,20 @@ def draw_any(result: ResultData, settings: ReportSettings) -> Drawings:
 
 def _cost(result: ResultData, settings: ReportSettings) -> Plot | None:
     """Accuracy against dollars, if rows have an accuracy and the settings a price per worker and hour."""
+    return money.accuracy_against_dollars(priced(result, settings.price)) if settings.price else None
+
+
+def priced(result: ResultData, price: float) -> list[Offer]:
+    """The rows of a result that a price per worker and hour says something about."""
     offers = []
-    for row in result.rows if settings.price else []:
-        found = [number(row.get(key)) for key in ("workers", "seconds", "test_accuracy")]
-        workers, seconds, accuracy = found
+    for row in result.rows if DRAWINGS.get(result.scenario, draw_any) in _WITH_COST else []:
+        workers, seconds, accuracy = (number(row.get(key)) for key in ("workers", "seconds", "test_accuracy"))
+        if accuracy is None:
+            accuracy = number(row.get("valid_accuracy"))
         if workers is not None and seconds is not None and accuracy is not None:
-            dollars = settings.price * workers * seconds / 3600
-            offers.append(Offer(readable(str(row.get("name")))[:60], dollars, accuracy, accuracy, accuracy))
-    return money.accuracy_against_dollars(offers)
+            name = readable(str(row.get("name")))[:60]
+            offers.append(Offer(name, price * workers * seconds / 3600, accuracy, accuracy, accuracy))
+    return offers
 
 
 DRAWINGS: dict[str, Callable[[ResultData, ReportSettings], Drawings]] = {
@@ -105,3 +112,5 @@ DRAWINGS: dict[str, Callable[[ResultData, ReportSettings], Drawings]] = {
     "plan": draw_plan,
     "accuracy": draw_accuracy,
 }
+
+_WITH_COST = (draw_scaling, draw_strategies, draw_any)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from tenor.errors import RunError, UsageError
 from tenor.reports import page
 from tenor.reports.page import Section
+from tenor.reports.registry import priced
 from tenor.reports.result_file import ResultData, join_scaling, read_result
 from tenor.reports.runs.data import RunData, read_run
 from tenor.reports.sections.result import result_section
@@ -17,7 +18,7 @@ from tenor.reports.sections.run import run_section
 from tenor.reports.sections.side_by_side import side_by_side
 from tenor.reports.sections.vectors import vectors_section
 from tenor.reports.settings import ReportSettings
-from tenor.reports.values import counted
+from tenor.reports.values import counted, number
 from tenor.reports.vectors_data import VectorsData, holds_vectors, read_vectors
 from tenor.settings import chosen
 from tenor.store.atomic import check_target, write_bytes
@@ -68,10 +69,24 @@ def report(
         remedy = f"give 1 to {MOST_SOURCES} run folders or result files"
         raise UsageError(f"cannot report on {counted(len(paths), 'source')}", remedy=remedy)
     read = read_sources(paths)
+    _refuse_price(read, settings.price)
     target = Path(out) if out is not None else default_target(paths)
     check_target(target)
     write_page(target, render(read, settings))
     return target
+
+
+def _refuse_price(sources: Sequence[Source], price: float) -> None:
+    """Refuse a price that no source can be priced with."""
+
+    def has_cost(source: Source) -> bool:
+        if isinstance(source, RunData):
+            return None not in [number(source.result.get(name)) for name in ("workers", "seconds")]
+        return isinstance(source, ResultData) and bool(priced(source, price))
+
+    if price and not any(map(has_cost, sources)):
+        what = f"--price {price:g} has no effect: no source has workers, seconds and an accuracy"
+        raise UsageError(what, remedy="omit it, or add a run folder that has finished")
 
 
 def read_sources(paths: Sequence[Path]) -> list[Source]:
@@ -108,7 +123,7 @@ def render(sources: Sequence[Source], settings: ReportSettings) -> str:
     runs = [source for source in sources if isinstance(source, RunData)]
     results = join_scaling([source for source in sources if isinstance(source, ResultData)])
     maps = [source for source in sources if isinstance(source, VectorsData)]
-    sections = [run_section(runs[0])] if len(runs) == 1 else [side_by_side(runs, settings)] if runs else []
+    sections = [run_section(runs[0], settings)] if len(runs) == 1 else [side_by_side(runs, settings)] if runs else []
     sections += [result_section(result, settings) for result in results]
     sections += [vectors_section(vectors) for vectors in maps]
     footer = f"<footer>{_FOOTER}</footer>"

@@ -17,7 +17,9 @@ class ReportSettings(Settings):
     """
 
     price: float = setting(
-        0.0, "Dollars per hour and worker. The page then shows accuracy against dollars; 0 for none."
+        0.0,
+        "Dollars per hour and worker. The page then shows what a run cost, and accuracy against dollars for several "
+        "runs and for results with an accuracy; 0 for none.",
     )
 
     def __post_init__(self) -> None:

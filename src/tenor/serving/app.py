@@ -40,7 +40,7 @@ EXPLAIN_SECONDS = 3.0  # how long an explanation may take, also for those that w
 _EXPLAIN_BATCH = 1  # predictions wait for no more than one explanation
 BUSY = "the service is busy; try again in 1 s"
 REFUSAL_SECONDS = 0.02  # a refusal waits, so that clients that try again at once do not keep the model from its work
-_PATIENCE = 1.0  # seconds for the model to end, when nobody waits for its answer any more
+_SECONDS_TO_END = 1.0  # seconds for the model to end, when nobody waits for its answer any more
 _JSON = "application/json"
 _SAFE_HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
@@ -113,7 +113,7 @@ class Service:
 
     async def close(self) -> None:
         """Compute no more. The model goes first, because a batch that never ends would keep its thread."""
-        await asyncio.get_running_loop().run_in_executor(None, self.current.model.close, _PATIENCE)
+        await asyncio.get_running_loop().run_in_executor(None, self.current.model.close, _SECONDS_TO_END)
         await self.scores.close()
         await self.explanations.close()
 

@@ -100,7 +100,8 @@ def _run(loop: Loop, folder: RunFolder, world: World, report: EventHandler, resu
         config = {"format": FORMAT, **loop.task.describe(), "settings": stored_settings(loop.settings)}
         refused = _resume(loop, folder, config) if resume else []
         if world.is_first:
-            folder.start(config, loop.task.vocabulary, {**loop.sizes(), **_places(world)})
+            about = {"device": loop.device.type, "sizes": {**loop.sizes(), **_places(world)}}
+            folder.start(config, loop.task.vocabulary, about)
             folder.rewind(loop.cursor.step)
             for reason in refused:
                 report({"event": "warning", "message": f"skipped a checkpoint: {reason}"})

@@ -152,6 +152,7 @@ def test_tables_of_strong_weak_and_until() -> None:
     strong, weak, way = scaling_tables(rows)
     assert "strong scaling" in strong.title and [line["workers"] for line in strong.rows] == [1, 2]
     head, cells = strong.cells
+    assert head[-1] == "efficiency" and weak.cells[0][-1] == "note"  # notes only where workers share cores
     assert cells[1][head.index("speed-up")] == "1.50" and cells[1][head.index("efficiency")] == "0.75"
     assert weak.cells[1][1][-1] == SHARED and weak.cells[1][1][3] == "–"
     assert way.cells[0][1:3] == ["epochs to loss 0.3", "seconds to loss 0.3"] and way.cells[1][0][1:3] == ["–", "4.0"]
@@ -190,8 +191,9 @@ def test_the_whole_experiment_with_quick_runs(tmp_path: Path, quick: list[str]) 
     if usable_cores() > 1:
         assert found["train-weak-2"]["efficiency"] == pytest.approx(0.9)
     assert len(journal.read_text("utf-8").splitlines()) == 25
-    bench("scaling", settings)  # everything is in the journal
+    again = {line["name"]: line for line in bench("scaling", settings).rows}  # everything is in the journal
     assert len(quick) == 24
+    assert again["train-until-2"]["curve"] == found["train-until-2"]["curve"] and "curve" not in again["train-1"]
     with pytest.raises(UsageError, match="repeats 3, not 4"):
         bench("scaling", dataclasses.replace(settings, repeats=4))
 

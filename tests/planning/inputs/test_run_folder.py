@@ -71,10 +71,16 @@ def test_runs_that_cannot_be_planned_from_are_refused(tmp_path: Path) -> None:
             measure_run(write_measured_run(tmp_path / name, 2, **settings))
         return str(error.value)
 
-    assert "--strategy async" in refused("async", strategy="async") or "strategy async" in refused(
-        "a", strategy="async"
-    )
+    served = refused("async", strategy="async")
+    assert "strategy async" in served and "strategy single or allreduce" in served and "then predicts async" in served
+    for strategy in ("model-parallel", "hybrid"):
+        divided = refused(strategy, strategy=strategy)
+        assert f"strategy {strategy}" in divided and "single or allreduce" in divided and "predicts" not in divided
     assert "slowdown 1:3" in refused("slow", slowdown="1:3")
+    with_gpu = write_measured_run(tmp_path / "gpu")
+    change(with_gpu, "environment.json", lambda values: values.update(device="cuda"))
+    with pytest.raises(RunError, match=r"was trained on GPUs.*table of finished runs"):
+        measure_run(with_gpu)
     with pytest.raises(RunError, match="only 8 steps"):
         measure_run(write_measured_run(tmp_path / "short", steps=10))
     old = write_measured_run(tmp_path / "old")

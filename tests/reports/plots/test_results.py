@@ -19,6 +19,7 @@ from tenor.reports.plots.medians import medians
 from tenor.reports.plots.money import Offer, dollars_against_time, pareto, planned_accuracy
 from tenor.reports.plots.scaling.convergence import convergence, thresholds
 from tenor.reports.plots.scaling.overall import scaling, scaling_lines
+from tenor.reports.plots.strategies import by_workers
 from tenor.reports.registry import DRAWINGS, draw_result
 from tenor.reports.report import render
 from tenor.reports.result_file import parse_result, read_result
@@ -41,12 +42,33 @@ def test_speed_up_efficiency_and_spread_by_hand() -> None:
     (plot,) = scaling([row(4, 300.0, 280.0, 330.0), row(1, 100.0, 90.0, 105.0), row(2, 190.0)], cores=2)
     found = table(plot)
     assert [line["workers"] for line in found] == ["1.0", "2.0", "4.0"]
-    assert [float(line["speed-up"]) for line in found] == pytest.approx([1.0, 1.9, 3.0])
-    assert [float(line["efficiency"]) for line in found] == pytest.approx([1.0, 0.95, 0.75])
+    assert [line["speed-up"] for line in found] == ["1.0", "1.9", ""]  # workers that share cores show no speed-up
+    assert [line["efficiency"] for line in found] == ["1.0", "0.95", ""]
     assert [(float(line["min"]), float(line["max"])) for line in found] == [(90, 105), (190, 190), (280, 330)]
     assert [line["more workers than cores"] for line in found] == ["False", "False", "True"]
     assert "with 4 workers on 2 cores, workers share cores, so this is not scaling" in plot.caption
-    assert "not scaling" not in scaling([row(1, 10.0), row(2, 19.0)], cores=2)[0].caption
+    assert "3.00× the first" not in plot.caption and "more workers than cores" in plot.svg
+    alone = scaling([row(1, 10.0), row(2, 19.0)], cores=2)[0]
+    assert "not scaling" not in alone.caption and "more workers than cores" not in alone.svg
+
+
+def test_a_row_says_itself_that_its_workers_share_cores_and_may_be_the_only_one() -> None:
+    (plot,) = scaling([row(1, 100.0), row(2, 150.0, shares_cores=True)], cores=2)  # with a server, 3 processes
+    assert [line["more workers than cores"] for line in table(plot)] == ["False", "True"]
+    assert "150 with 2." in plot.caption
+    (only,) = scaling([row(4, 100.0), row(8, 90.0)], cores=2)
+    assert [line["speed-up"] for line in table(only)] == ["", ""] and "with 4, 8 workers" in only.caption
+
+
+def test_speed_ups_of_strategies_and_ways_to_a_threshold_tell_shared_cores_apart() -> None:
+    facts = [("local-sgd", 2, 1.5), ("local-sgd", 8, 0.3), ("original", 8, 5.0)]
+    rows = [{"strategy": s, "workers": n, "speed_up": up, "test_accuracy": 0.9} for s, n, up in facts]
+    plot = by_workers(rows, cores=2.0)
+    found = {(line["strategy"], line["workers"]): line["more workers than cores"] for line in table(plot)}
+    assert found == {("local-sgd", "2.0"): "False", ("local-sgd", "8.0"): "True", ("original", "8.0"): "False"}
+    assert plot is not None and "Hollow: more workers than cores (2)" in plot.caption
+    (way,) = thresholds([{"workers": n, "seconds_to_loss_0.1": 60.0 / n, "shares_cores": n > 2} for n in (1, 2, 4)])
+    assert "Hollow" in way.caption and [line["more workers than cores"] for line in table(way)][-1] == "True"
 
 
 def test_a_speed_up_that_was_measured_turn_by_turn_is_drawn_as_it_is() -> None:
@@ -142,6 +164,25 @@ def test_a_price_adds_accuracy_against_dollars() -> None:
     (plot,) = [plot for plot in draw_result(result, ReportSettings(price=0.9)) if plot and plot not in without]
     assert plot.title == "Accuracy against dollars"
     assert [float(line["dollars"]) for line in table(plot)] == pytest.approx([0.9, 0.9])
+
+
+def test_a_price_is_used_for_a_validation_accuracy_too_and_refused_without_use(tmp_path: Path) -> None:
+    until = {"name": "until", "workers": 2, "seconds": 3600.0, "valid_accuracy": 0.9}
+    (plot,) = [
+        p for p in draw_result(parse_result({"scenario": "scaling", "rows": [until]}), ReportSettings(price=2.0)) if p
+    ]
+    assert [float(line["dollars"]) for line in table(plot)] == [4.0]
+    for scenario, rows in (("scaling", [row(1, 10.0, name="a")]), ("plan", [{**until, "test_accuracy": 0.9}])):
+        file = tmp_path / f"{scenario}.json"
+        file.write_text(json.dumps({"format": 1, "scenario": scenario, "rows": rows}))
+        with pytest.raises(UsageError, match="price 2 has no effect"):
+            tenor.report(file, price=2.0)
+
+
+def test_the_page_of_the_service_shows_its_rate() -> None:
+    rows = [{"name": "service", "requests_per_s": 1000.0, "seconds": 15.0}]
+    (plot,) = [p for p in draw_result(parse_result({"scenario": "serve", "rows": rows}), ReportSettings()) if p]
+    assert plot.title == "Requests per second by row"
 
 
 @pytest.mark.parametrize("file", sorted(BENCHMARKS.glob("*.json")), ids=lambda file: file.stem)

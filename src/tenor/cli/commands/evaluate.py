@@ -9,7 +9,7 @@ import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
-from tenor.cli.summaries import accounting, behaviour_table, metrics_table
+from tenor.cli.summaries import accounting, behaviour_table, metrics_table, reliability_table
 from tenor.errors import UsageError
 from tenor.prediction.settings import EvaluateSettings
 
@@ -63,4 +63,5 @@ def _describe(result: dict[str, Any], measured_on: str) -> str:
     names = list(result["per_class"])
     rows = [[f"true {name}", *counts] for name, counts in zip(names, result["confusion"], strict=True)]
     confusion = table(["", *(f"predicted {name}" for name in names)], rows)
-    return f"{metrics_table(result, measured_on)}\n\n{confusion}\n\n{accounting(result)}"
+    parts = [metrics_table(result, measured_on), confusion, reliability_table(result), accounting(result)]
+    return "\n\n".join(parts)

@@ -13,7 +13,8 @@ import typer
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
 from tenor.errors import UsageError
-from tenor.planning.settings import PlanSettings
+from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
+from tenor.settings import either, option_name
 from tenor.wording import dollars_text, percent_text, seconds_text
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def plan(
     """
     from tenor.store.atomic import check_target
 
-    _refuse(settings, source, runs)
+    _refuse(settings, given, source, runs, out)
     if out is not None:
         if out.suffix == ".html":
             raise UsageError(f"--out cannot be {out.name!r}", remedy="name a .json file; the page is written beside it")
@@ -75,8 +76,15 @@ def plan(
     console.result(result.as_dict(), plan_text(result))
 
 
-def _refuse(settings: PlanSettings, source: Path | None, runs: Path | None) -> None:
-    """Refuse sources that contradict each other."""
+# The options that have an effect with a table of runs and with --score; the others are about a plan from a run.
+_WITH_TABLE = {"workers", "prices", "under", "accuracy"}
+_WITH_SCORE = {"score", "ledger"}
+
+
+def _refuse(
+    settings: PlanSettings, given: frozenset[str], source: Path | None, runs: Path | None, out: Path | None
+) -> None:
+    """Refuse sources that contradict each other, and options without effect."""
     ways = {"--measure": settings.measure, "--from": runs is not None, "--score": settings.score}
     chosen = [name for name, is_given in ways.items() if is_given]
     if len(chosen) > 1:
@@ -88,6 +96,20 @@ def _refuse(settings: PlanSettings, source: Path | None, runs: Path | None) -> N
         raise UsageError("nothing to plan from", remedy=remedy)
     if runs is not None and settings.write:
         raise UsageError("--write needs a plan from a run, not --from", remedy="give a run folder instead of --from")
+    if settings.score and out is not None:
+        raise UsageError("--out has no effect with --score", remedy="add --json and redirect the output to a file")
+    without = given - _WITH_TABLE if runs is not None else given - _WITH_SCORE if settings.score else frozenset()
+    without |= {"data"} & given if settings.measure else set()
+    if without:
+        name, mode = option_name(min(without)), chosen[0]
+        remedy = "give the prepared data as SOURCE" if mode == "--measure" else f"omit {name}, or plan from a run"
+        raise UsageError(f"{name} has no effect with {mode}", remedy=remedy)
+    if "epochs" in given and settings.accuracy:
+        what = "--epochs has no effect with --accuracy, which plans as many epochs as that takes"
+        raise UsageError(what, remedy="omit one of them")
+    if "sync_every" in given and settings.strategy not in LOCAL_STRATEGIES:
+        what = f"--sync-every has no effect with --strategy {settings.strategy}"
+        raise UsageError(what, remedy=f"add --strategy {either(LOCAL_STRATEGIES)}, or omit it")
 
 
 def _make(
@@ -171,8 +193,10 @@ def _summary(scores: list[Score]) -> dict[str, Any]:
 
 def plan_text(result: PlanResult) -> str:
     """The plan for a terminal."""
-    head = ["workers", "machines", "batch", "step", "total", "interval", "dollars", "efficiency", "accuracy", ""]
-    rows = [_line(row, place == result.chosen) for place, row in enumerate(result.rows)]
+    has_prepare = any(row.prepare for row in result.rows)
+    head = ["workers", "machines", "batch", "step", *(["prepare"] if has_prepare else []), "total", "interval"]
+    head += ["dollars", "efficiency", "accuracy", ""]
+    rows = [_line(row, place == result.chosen, has_prepare) for place, row in enumerate(result.rows)]
     marks = "P: no other row is both faster and cheaper.  E: beyond 4 × what was measured.  ←: chosen."
     parts = [f"Plan for {result.target}", f"from {result.source}", "", table(head, rows), "", marks, ""]
     parts += [*result.answers, ""]
@@ -186,7 +210,7 @@ def plan_text(result: PlanResult) -> str:
     return "\n".join(parts)
 
 
-def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
+def _line(row: PlanRow, is_chosen: bool, has_prepare: bool) -> list[Any]:
     marks = "".join(
         [" P" if row.is_pareto else "", " E" if row.extrapolated else "", " ←" if is_chosen else ""]
     ).strip()
@@ -195,6 +219,7 @@ def _line(row: PlanRow, is_chosen: bool) -> list[Any]:
         f"{row.machines} × {row.machine}",
         row.batch_size,
         seconds_text(row.step.value) if row.step else None,
+        *([seconds_text(row.prepare.value) if row.prepare else None] if has_prepare else []),
         seconds_text(row.total.value),
         _interval(row.total),
         dollars_text(row.dollars.value),

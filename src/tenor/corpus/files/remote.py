@@ -11,7 +11,7 @@ from typing import Any
 from tenor.errors import CorpusError, MissingExtra, TenorError, Unreachable
 
 _SKIPPED = 1 << 20  # bytes read at once to move forward in a stream
-_PATIENCE = 300  # seconds to wait for the next byte
+_LONGEST_SILENCE = 300  # seconds to wait for the next byte
 
 
 def is_url(path: str) -> bool:
@@ -40,7 +40,7 @@ def _timeout() -> Any:
     """No limit for the whole file, only for the time between two bytes."""
     import aiohttp
 
-    return aiohttp.ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+    return aiohttp.ClientTimeout(total=None, sock_connect=_LONGEST_SILENCE, sock_read=_LONGEST_SILENCE)
 
 
 @contextlib.contextmanager

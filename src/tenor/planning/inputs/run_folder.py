@@ -113,7 +113,12 @@ def _refuse(folder: Path, settings: Mapping[str, Any], strategy: str, environmen
     traits = STRATEGIES[strategy]
     if traits.has_server or traits.splits_model:
         what = f"was trained with --strategy {strategy}, whose log does not tell what a worker's step costs"
-        raise RunError(what, where=folder, remedy="plan from a run with --strategy single or allreduce")
+        planned = f"; `tenor plan --strategy {strategy}` then predicts {strategy}" if traits.has_server else ""
+        raise RunError(what, where=folder, remedy=f"plan from a run with --strategy single or allreduce{planned}")
+    if environment.get("device", settings.get("device")) == "cuda":
+        what = "was trained on GPUs, and the formulas of a plan are those of processors"
+        remedy = "plan --from a table of finished runs, or from a run with --device cpu for machines without GPUs"
+        raise RunError(what, where=folder, remedy=remedy)
     if settings.get("slowdown"):
         what = f"was trained with --slowdown {settings['slowdown']}, so its workers were not equal"
         raise RunError(what, where=folder, remedy="plan from a run without it; `tenor plan --mix` predicts such mixes")

@@ -12,6 +12,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 LIGHT = {
     "ink": "#1c2430",
@@ -80,6 +81,12 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
 def series_style(place: int) -> dict[str, Any]:
     """Return the colour and the dashes of the n-th line of a plot."""
     return {"color": SERIES[place % len(SERIES)], "linestyle": _DASHES[place // len(SERIES) % len(_DASHES)]}
+
+
+def label_logarithms(axis: Any) -> None:
+    """Label a logarithmic axis with plain numbers such as 20 and 0.1, also between powers of ten if there is room."""
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_formatter(LogFormatter(labelOnlyBase=False))
 
 
 def style_sheet() -> str:

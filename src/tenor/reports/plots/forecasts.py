@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import FAINT, PAPER, SERIES, canvas, series_style
+from tenor.reports.drawing.theme import FAINT, PAPER, SERIES, canvas, label_logarithms, series_style
 from tenor.reports.values import counted, left_out, number, readable, tick
 from tenor.wording import seconds_text
 
@@ -27,17 +27,19 @@ def time_by_workers(rows: Rows) -> Plot | None:
         return None
     shown = dict(list(lines.items())[:MOST_LINES])
     unit, size = _unit([point[1] for points in shown.values() for point in points])
+    efficient = {
+        name: _points([row for row in rows if str(row.get("machine")) == name], "efficiency") for name in shown
+    }
     with canvas(11.2, 3.8) as figure:
         times, efficiencies = figure.subplots(1, 2)
         for place, (name, points) in enumerate(shown.items()):
-            own = [row for row in rows if str(row.get("machine")) == name]
             timed = [(n, value / size, low / size, high / size, far) for n, value, low, high, far in points]
-            for axes, line in ((times, timed), (efficiencies, _points(own, "efficiency"))):
+            for axes, line in ((times, timed), (efficiencies, efficient[name])):
                 _draw(axes, line, {**series_style(place), "label": tick(readable(name), 30)})
         efficiencies.axhline(1.0, color=FAINT, linestyle="--", linewidth=1.2)
         times.set(title=f"Total time ({unit})", xlabel="workers", yscale="log")
         efficiencies.set(title="Efficiency", xlabel="workers", ylim=(0, None))
-        times.yaxis.set_major_formatter("{x:g}")
+        label_logarithms(times.yaxis)
         for axes in (times, efficiencies):
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:g}")
@@ -46,9 +48,16 @@ def time_by_workers(rows: Rows) -> Plot | None:
         words = " ".join(_words(name, points) for name, points in shown.items())
         words += " The band should hold 9 of 10 measurements. Hollow: beyond 4 times what was measured."
         words += left_out(len(lines), MOST_LINES, "machines")
-        data = [[name, *point] for name, points in shown.items() for point in points]
-        head = ["machine", "workers", "seconds", "low", "high", "extrapolated"]
+        data = [_line_of_data(name, point, efficient[name]) for name, points in shown.items() for point in points]
+        head = ["machine", "workers", "seconds", "low", "high", "efficiency", "efficiency low", "efficiency high"]
+        head.append("extrapolated")
         return finish(figure, "Predicted time and efficiency by workers", words, PlotData(head, data), wide=True)
+
+
+def _line_of_data(name: str, time: Point, efficiencies: Sequence[Point]) -> list[Any]:
+    workers, *seconds, is_far = time
+    found = next((point[1:4] for point in efficiencies if point[0] == workers), ("", "", ""))
+    return [name, workers, *seconds, *found, is_far]
 
 
 def _unit(seconds: Sequence[float]) -> tuple[str, float]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tenor.bench.pareto import pareto_front
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas
+from tenor.reports.drawing.theme import FAINT, INK, PAPER, SERIES, canvas, label_logarithms
 from tenor.reports.values import left_out, number, readable, tick
 from tenor.wording import seconds_text
 
@@ -50,11 +51,8 @@ def planned_accuracy(rows: Rows) -> Plot | None:
 def pareto(offers: Sequence[Offer], *, larger_is_better: bool) -> list[Offer]:
     """Return the offers that no other offer beats, by rising price."""
     sign = -1.0 if larger_is_better else 1.0
-    front: list[Offer] = []
-    for offer in sorted(offers, key=lambda o: (o.dollars, sign * o.value)):
-        if not front or sign * offer.value < sign * front[-1].value:
-            front.append(offer)
-    return front
+    is_best = pareto_front([(offer.dollars, sign * offer.value) for offer in offers])
+    return sorted((offer for offer, best in zip(offers, is_best, strict=True) if best), key=lambda o: o.dollars)
 
 
 def _plan(row: Mapping[str, Any], key: str) -> Offer | None:
@@ -100,6 +98,7 @@ def _use_logarithms(axes: Any, *ranges: Sequence[tuple[float, float]]) -> None:
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
         if low > 0 and high / low > FAR:
             axes.set(**{f"{name}scale": "log"})
+            label_logarithms(getattr(axes, f"{name}axis"))
 
 
 def _plot(offers: Sequence[Offer], title: str, axis: str, front: Sequence[Offer]) -> Plot | None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import FAINT, canvas, series_style
+from tenor.reports.drawing.theme import FAINT, PAPER, canvas, series_style
+from tenor.reports.plots.scaling.overall import CROWDED
 from tenor.reports.values import counted, number, numbers, readable, tick
 
 MOST_LINES = 18
@@ -42,20 +43,30 @@ def accuracy_curves(rows: Rows, workers: float) -> Plot | None:
         return finish(figure, title, words, PlotData(["strategy", "against", "x", "accuracy"], data), wide=True)
 
 
-def by_workers(rows: Rows) -> Plot | None:
-    """Plot speed-up and final test accuracy by the number of workers, one line per strategy."""
+def by_workers(rows: Rows, cores: float | None = None) -> Plot | None:
+    """Plot speed-up and final test accuracy by the number of workers, one line per strategy.
+
+    Speed-ups with more workers than cores are hollow marks beside the line. The original rows come from a cluster.
+    """
     names = list(dict.fromkeys(_name(row) for row in rows if row.get("strategy")))[:MOST_LINES]
     found = {name: _by_workers([row for row in rows if _name(row) == name]) for name in names}
     lines = {name: points for name, points in found.items() if points["test_accuracy"]}
     if not lines:
         return None
+    has_crowded = False
     titles = {"speed_up": "Speed-up", "test_accuracy": "Test accuracy"}
     with canvas(11.2, 3.4) as figure:
         for axes, (key, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
             for place, (name, points) in enumerate(lines.items()):
                 style = {"color": FAINT, "linewidth": 1.2} if name == "original" else series_style(place)
-                if points[key]:
-                    axes.plot(*zip(*points[key], strict=True), marker="o", markersize=4, label=tick(name, 30), **style)
+                crowded = [p for p in points[key] if key == "speed_up" and _is_crowded(name, p[0], cores)]
+                own = [point for point in points[key] if point not in crowded]
+                if own:
+                    axes.plot(*zip(*own, strict=True), marker="o", markersize=4, label=tick(name, 30), **style)
+                if crowded:
+                    hollow = {**style, "linestyle": "none", "markerfacecolor": PAPER}
+                    axes.plot(*zip(*crowded, strict=True), marker="o", markersize=4, **hollow)
+                    has_crowded = True
             axes.set(title=title, xlabel="workers")
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter("{x:g}")
@@ -66,9 +77,19 @@ def by_workers(rows: Rows) -> Plot | None:
             for name, p in lines.items()
         ]
         words = f"Test accuracy with the fewest and the most workers measured: {', '.join(parts)}."
-        data = [[name, key, x, y] for name, both in lines.items() for key, points in both.items() for x, y in points]
-        head = ["strategy", "figure", "workers", "value"]
+        words += f" Hollow: {CROWDED} ({cores:g}), so this is not scaling." if has_crowded else ""
+        data = [
+            [name, key, x, y, _is_crowded(name, x, cores)]
+            for name, both in lines.items()
+            for key, points in both.items()
+            for x, y in points
+        ]
+        head = ["strategy", "figure", "workers", "value", CROWDED]
         return finish(figure, "Speed-up and accuracy by workers", words, PlotData(head, data), wide=True)
+
+
+def _is_crowded(name: str, workers: float, cores: float | None) -> bool:
+    return cores is not None and workers > cores and name != "original"
 
 
 def _name(row: Mapping[str, Any]) -> str:

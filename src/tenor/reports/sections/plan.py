@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
 from tenor.reports import page
-from tenor.reports.page import Section
+from tenor.reports.page import Cell, Section
 from tenor.reports.registry import draw_result
 from tenor.reports.result_file import ResultData, Row
 from tenor.reports.settings import ReportSettings
@@ -15,6 +16,7 @@ from tenor.reports.values import counted, number, readable
 from tenor.wording import amount_text, bytes_text, dollars_text, percent_text, seconds_text
 
 MOST_SENTENCES = 30
+_COMMAND = re.compile("`([^`]+)`")
 _MEANING = {
     "compute": "forward and backward",
     "by_rows": "share of the fixed part of computing that grows with the rows",
@@ -32,6 +34,7 @@ _MEANING = {
     "goodput": "share of the bandwidth that carries data",
     "overlap": "overlap of computing and exchanging, γ − 1",
     "server": "bytes per second that a parameter server handles",
+    "prepare": "bytes per second that one worker prepares",
     "noise_scale": "gradient noise scale in samples",
     "model": "what the formulas leave out",
 }
@@ -71,7 +74,9 @@ def _sentences(values: Any) -> list[str]:
 
 
 def _paragraphs(lines: list[str]) -> str:
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    """Paragraphs of sentences in which backticks enclose commands."""
+    parts = (_COMMAND.sub(r"<code>\1</code>", escape(line)) for line in lines)
+    return "".join(f"<p>{part}</p>" for part in parts)
 
 
 def _experiment(found: Any) -> list[str]:
@@ -120,7 +125,8 @@ def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     lines = []
     for row in rows:
         marks = " ".join(mark for mark, key in (("P", "pareto"), ("E", "extrapolated")) if row.get(key) is True)
-        cells = [row.get("workers"), marks, _machines(row), *([row.get("batch_size")] if has_batch else [])]
+        machines = Cell(_machines(row), number(row.get("machines")))
+        cells = [row.get("workers"), marks, machines, *([row.get("batch_size")] if has_batch else [])]
         money = amount_text if _interval(row, "dollars", amount_text) != "measured" else dollars_text
         cells += [_both(row, "seconds", seconds_text), _both(row, "dollars", money)]
         lines.append([*cells, _both(row, "efficiency", percent_text)])
@@ -128,10 +134,10 @@ def _money(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 _STEPS: tuple[tuple[str, str, Show], ...] = (
+    ("prepare", "prepare_seconds", seconds_text),
     ("step", "step_seconds", seconds_text),
     ("epoch", "epoch_seconds", seconds_text),
     ("accuracy", "accuracy", _share),
-    ("prepare", "prepare_seconds", seconds_text),
 )
 
 
@@ -143,7 +149,7 @@ def _steps(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     for row in rows:
         sent = number(row.get("bytes_per_step"))
         cells = [_both(row, key, show) for _, key, show in columns]
-        lines.append([row.get("workers"), *cells, bytes_text(sent or 0.0)])
+        lines.append([row.get("workers"), *cells, Cell(bytes_text(sent or 0.0), sent)])
     return head, lines
 
 
@@ -169,9 +175,10 @@ def _interval(row: Mapping[str, Any], key: str, show: Show) -> str:
     return "measured" if low == high else f"{show(low)} to {show(high)}"
 
 
-def _both(row: Mapping[str, Any], key: str, show: Show) -> str:
+def _both(row: Mapping[str, Any], key: str, show: Show) -> Cell:
     value, interval = _value(row, key, show), _interval(row, key, show)
-    return f"{value} ({interval})" if interval and interval != "measured" and value != "–" else value
+    text = f"{value} ({interval})" if interval and interval != "measured" and value != "–" else value
+    return Cell(text, number(row.get(key)))
 
 
 def _quantities(values: Any) -> tuple[list[str], list[list[Any]]]:

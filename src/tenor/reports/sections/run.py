@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -15,8 +16,10 @@ from tenor.reports.plots.timeline import step_parts, timeline
 from tenor.reports.plots.workers import over_steps, waiting
 from tenor.reports.runs.data import RunData
 from tenor.reports.sections.behaviour import behaviour_cards
+from tenor.reports.settings import ReportSettings
 from tenor.reports.values import counted, number
 from tenor.training.traits import TASKS
+from tenor.wording import dollars_text
 
 MEASURES = {
     "accuracy": "Accuracy",
@@ -25,10 +28,11 @@ MEASURES = {
     "auc": "AUC",
     "calibration_error": "Calibration error",
 }
+_STARS = {"mean_absolute_error": "Mean absolute error"}  # of classes that are numbers, such as stars
 _TILES = ("accuracy", "f1_macro", "auc")
 
 
-def run_section(run: RunData) -> Section:
+def run_section(run: RunData, settings: ReportSettings) -> Section:
     """Return everything that a page shows about one run."""
     split = run.split
     drawings = [
@@ -48,7 +52,12 @@ def run_section(run: RunData) -> Section:
     cards += [page.card("Settings", page.pairs(run.config))] if run.config else []
     cards += [page.card("Environment", page.pairs(run.environment))] if run.environment else []
     head = [_origin(run), _verdict(run, split), page.faint(run.notes)]
-    return Section(run.name, head, [page.tiles(_figures(run, split)), page.grid(cards)])
+    return Section(run.name, head, [page.tiles([*_figures(run, split), *_cost(run, settings.price)]), page.grid(cards)])
+
+
+def measures(*metrics: Mapping[str, Any]) -> dict[str, str]:
+    """The names and titles of the measures to show for some metrics."""
+    return MEASURES | (_STARS if any(number(one.get(name)) is not None for one in metrics for name in _STARS) else {})
 
 
 def spoken(split: str) -> str:
@@ -105,10 +114,21 @@ def _figures(run: RunData, split: str) -> list[tuple[str, str, str]]:
     return found
 
 
+def _cost(run: RunData, price: float) -> list[tuple[str, str, str]]:
+    """What the training cost, if the settings have a price per worker and hour."""
+    workers, seconds = (number(run.result.get(name)) for name in ("workers", "seconds"))
+    if not price or workers is None or seconds is None:
+        return []
+    return [
+        ("Cost of training", dollars_text(price * workers * seconds / 3600), f"{price:g} dollars per worker and hour")
+    ]
+
+
 def _summary(run: RunData, split: str) -> str:
     """Return a table of the metrics on both splits, with the baseline of `split`."""
     valid, test, base = run.metrics("valid"), run.metrics("test"), _base(run.metrics(split))
-    rows = [[title, *(three(m.get(name)) for m in (valid, test, base))] for name, title in MEASURES.items()]
+    shown = measures(valid, test)
+    rows = [[title, *(three(m.get(name)) for m in (valid, test, base))] for name, title in shown.items()]
     rows.append(["Rows", valid.get("rows"), test.get("rows"), None])
     words = f"The baseline always predicts the most frequent class of the {spoken(split)} split."
     return page.card("Summary", page.table(["", "validation", "test", "baseline"], rows, words))

@@ -18,7 +18,7 @@ from tenor.reports.plots.scaling.overall import scaling
 from tenor.reports.runs.comparison import RunComparison, compare_runs, differing_settings
 from tenor.reports.runs.data import RunData
 from tenor.reports.sections.behaviour import behaviours_side_by_side
-from tenor.reports.sections.run import MEASURES, spoken, three
+from tenor.reports.sections.run import measures, spoken, three
 from tenor.reports.settings import ReportSettings, RunsSettings
 from tenor.reports.values import counted, number
 
@@ -73,13 +73,14 @@ def _are_on_one_machine(runs: Sequence[RunData]) -> bool:
 
 
 def _figures(named: Mapping[str, RunData], split: str) -> str:
-    head = ["run", "workers", "epochs", *(title for title in MEASURES.values()), "seconds", "samples/s", "processor"]
+    shown = measures(*(run.metrics(split) for run in named.values()))
+    head = ["run", "workers", "epochs", *shown.values(), "seconds", "samples/s", "processor"]
     rows = [
         [
             name,
             number(run.result.get("workers")),
             number(run.result.get("epochs")),
-            *(three(run.metrics(split).get(measure)) for measure in MEASURES),
+            *(three(run.metrics(split).get(measure)) for measure in shown),
             number(run.result.get("seconds")),
             number(run.result.get("samples_per_s")),
             str(run.machine.get("processor", "–")),

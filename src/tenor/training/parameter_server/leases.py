@@ -17,7 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-PATIENCE = 2.0  # multiple of its usual time after which a lease is also granted to an idle worker
+OVERDUE = 2.0  # multiple of its usual time after which a lease is also granted to an idle worker
 FIRST_GUESS = 30.0  # the usual time of a lease in seconds, until one is pushed
 FADE = 0.8  # weight of the past in the usual time of a lease
 
@@ -190,7 +190,7 @@ class Leases:
             latest[grant.lease] = max(grant.since, latest.get(grant.lease, -math.inf))
         lease = min(latest, key=latest.__getitem__)
         paces = sorted(self._pace.values()) or [FIRST_GUESS]
-        if now - latest[lease] <= PATIENCE * paces[(len(paces) - 1) // 2]:
+        if now - latest[lease] <= OVERDUE * paces[(len(paces) - 1) // 2]:
             return None
         self.requeued["overdue"] += 1
         return lease

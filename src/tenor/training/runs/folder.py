@@ -35,12 +35,12 @@ class RunFolder:
         self.path = path
         self.checkpoints = path / CHECKPOINTS
 
-    def start(self, config: Mapping[str, Any], vocabulary: Path | None, sizes: Mapping[str, Any]) -> None:
-        """Write the files that describe the run, before the first step; `sizes` tell how large its parts are."""
+    def start(self, config: Mapping[str, Any], vocabulary: Path | None, about: Mapping[str, Any]) -> None:
+        """Write the files that describe the run, before the first step; `about` belongs to its environment."""
         for left in self.path.glob(".*.tmp"):  # left by a killed process
             left.unlink(missing_ok=True)
         self._write("config.json", config)
-        self._write("environment.json", {**describe(), "threads": torch.get_num_threads(), "sizes": sizes})
+        self._write("environment.json", {**describe(), "threads": torch.get_num_threads(), **about})
         if vocabulary is not None:
             write_bytes(self.path / "vocab.json", vocabulary.read_bytes())
 

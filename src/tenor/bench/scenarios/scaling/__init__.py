@@ -59,6 +59,8 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     inputs.make(points, progress)
     with _hosts(settings, points) as hosts:
         work = Work(inputs, replace(LSTM, epochs=settings.epochs), Threshold.of(settings), hosts)
+        if isinstance(journal, FileJournal):
+            work.curves = journal.curves  # with those of runs that finished before
         contenders = [_contender(point, work, journal) for point in points]
         result = measure("scaling", contenders, settings.repeats, settings.warmups, progress, journal)
     for row, point in zip(result.rows, points, strict=True):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tenor.reports.drawing.plot import Plot, PlotData, finish
-from tenor.reports.drawing.theme import canvas, series_style
-from tenor.reports.plots.scaling.overall import line_name
+from tenor.reports.drawing.theme import PAPER, canvas, series_style
+from tenor.reports.plots.scaling.overall import CROWDED, line_name
 from tenor.reports.values import counted, left_out, number, numbers, readable, sentence, tick
 
 MOST_PANELS = 9
@@ -110,10 +110,12 @@ def thresholds(rows: Rows) -> list[Plot]:
 
 def _threshold(rows: Rows, key: str) -> Plot | None:
     lines: dict[str, Points] = {}
+    crowded: Points = []
     for row in rows:
         workers, value = number(row.get("workers")), number(row.get(key))
         if workers is not None and value is not None:
             lines.setdefault(line_name(row), []).append((workers, value))
+            crowded += [(workers, value)] if row.get("shares_cores") is True else []
     if not lines:
         return None
     name, _, goal = readable(key)[:60].partition("_to_")
@@ -122,16 +124,21 @@ def _threshold(rows: Rows, key: str) -> Plot | None:
         axes = figure.subplots()
         for place, (strategy, points) in enumerate(list(lines.items())[:MOST_PANELS]):
             style = {"marker": "o", "markersize": 4, "label": tick(strategy, 40), **series_style(place)}
-            axes.plot(*zip(*sorted(points), strict=True), **style)
+            if own := sorted(point for point in points if point not in crowded):
+                axes.plot(*zip(*own, strict=True), **style)
+            if beside := [point for point in points if point in crowded]:
+                hollow = {**style, "linestyle": "none", "markerfacecolor": PAPER, "label": CROWDED}
+                axes.plot(*zip(*beside, strict=True), **hollow)
         axes.set(xlabel="workers", ylabel=name, ylim=(0, None))
         if len(counts) <= 8:
             axes.set_xticks(counts, [f"{count:g}" for count in counts])
-        if len(lines) > 1:
+        if len(lines) > 1 or crowded:
             axes.legend(fontsize=9)
         parts = [f"{s} {y:.4g} with {counted(x, 'worker')}".strip() for s, points in lines.items() for x, y in points]
-        data = [[strategy, x, y] for strategy, points in lines.items() for x, y in points]
+        data = [[strategy, x, y, (x, y) in crowded] for strategy, points in lines.items() for x, y in points]
+        words = sentence(", ".join(parts)) + (f" Hollow: {CROWDED}, so this is not scaling." if crowded else "")
         title = f"{name.capitalize()} until {goal.replace('_', ' ')}"
-        return finish(figure, title, sentence(", ".join(parts)), PlotData(["strategy", "workers", name], data))
+        return finish(figure, title, words, PlotData(["strategy", "workers", name, CROWDED], data))
 
 
 def _key(place: int) -> Any:

@@ -3,7 +3,7 @@
 Speed-up is that of the result, which compares runs of one turn; without it, the rate divided by the median rate with
 the fewest workers of the same line. Efficiency is the speed-up divided by the ratio of the workers. For weak scaling,
 where the work grows with the workers, the rates grow in the same ideal way, so one definition serves both. Points with
-more workers than cores are drawn hollow: they do not show how a program scales.
+more workers than cores are hollow, apart from the line, and have no speed-up: they do not show how a program scales.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class ScalingPoint:
     low: float
     high: float
     gain: tuple[float, float, float] | None = None  # the speed-up and its ends, if the result has them
+    shares_cores: bool = False  # whether there are more workers than cores
 
     def speed_up(self, base: ScalingPoint) -> tuple[float, float, float]:
         """The speed-up over another number of workers, and its smallest and largest repeat."""
@@ -50,14 +51,14 @@ def scaling(rows: Rows, cores: float | None = None) -> list[Plot]:
 
     Args:
         rows: Rows with `workers`, a rate such as `samples_per_s`, and, if there were repeats, a `spread`.
-        cores: The cores of the machine; rows with more workers are drawn hollow.
+        cores: The cores of the machine, for rows that do not say themselves whether they share cores.
     """
     units = {name: unit for name, unit in RATES.items() if name != "tokens_per_s"} if _has_rate(rows) else RATES
-    found = (_plot(scaling_lines(rows, name), unit, cores) for name, unit in units.items())
+    found = (_plot(scaling_lines(rows, name, cores), unit, cores) for name, unit in units.items())
     return [plot for plot in found if plot is not None]
 
 
-def scaling_lines(rows: Rows, rate: str) -> dict[str, list[ScalingPoint]]:
+def scaling_lines(rows: Rows, rate: str, cores: float | None = None) -> dict[str, list[ScalingPoint]]:
     """Return the points of each line by rising workers. Rows with equal words, such as the strategy, form a line."""
     lines: dict[str, dict[float, ScalingPoint]] = {}
     for row in rows:
@@ -66,7 +67,8 @@ def scaling_lines(rows: Rows, rate: str) -> dict[str, list[ScalingPoint]]:
             continue
         gain = number(row.get("speed_up"))
         ups = (gain, *_ends(row, "speed_up", gain)) if gain is not None and gain > 0 else None
-        point = ScalingPoint(workers, value, *_ends(row, rate, value), ups)
+        is_crowded = row.get("shares_cores") is True or (cores is not None and workers > cores)
+        point = ScalingPoint(workers, value, *_ends(row, rate, value), ups, is_crowded)
         lines.setdefault(line_name(row), {})[workers] = point
     return {name: sorted(points.values(), key=lambda p: p.workers) for name, points in lines.items()}
 
@@ -99,69 +101,96 @@ def _plot(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | Non
     with canvas(11.2, 3.5) as figure:
         rates, speed_ups, efficiencies = every = figure.subplots(1, 3)
         for place, (name, points) in enumerate(shown.items()):
-            base = points[0]
             style = {**series_style(place), "label": tick(name, 40) or "measured"}
-            ideal = [(p.workers, p.workers / base.workers) for p in points]
-            rates.plot(*zip(*((w, base.rate * r) for w, r in ideal), strict=True), **_IDEAL)
-            ups = [(p.workers, *p.speed_up(base)) for p in points]
-            _line(rates, [(p.workers, p.rate, p.low, p.high) for p in points], cores, style)
-            _line(speed_ups, ups, cores, style)
-            shares = [(w, *(end / r for end in ends)) for (w, *ends), (_, r) in zip(ups, ideal, strict=True)]
-            _line(efficiencies, shares, cores, style)
-        ends = (counts[0], counts[-1])
-        speed_ups.plot(ends, [1.0, ends[1] / ends[0]], **_IDEAL, label="ideal")
+            _draw(every, points, style)
+        own = [point.workers for points in shown.values() for point in _apart(points)]
+        if own:
+            speed_ups.plot([min(own), max(own)], [1.0, max(own) / min(own)], **_IDEAL, label="ideal")
         efficiencies.axhline(1.0, **_IDEAL)
         for axes, title in zip(every, (f"Rate ({unit})", "Speed-up", "Efficiency"), strict=True):
-            axes.set(title=title, xlabel="workers", ylim=(0, None))
+            axes.set(title=title, xlabel="workers", ylim=(0, 1.03 * axes.get_ylim()[1]))
             if len(counts) <= 8:
                 axes.set_xticks(counts, [f"{count:g}" for count in counts])
-        handles = speed_ups.get_legend_handles_labels()
-        figure.legend(*handles, fontsize=9, loc="outside lower center", ncols=min(5, len(handles[0])))
+            room = 0.05 * (counts[-1] - counts[0]) or 0.5
+            axes.set_xlim(counts[0] - room, counts[-1] + room)
+        rates.yaxis.set_major_formatter("{x:,.10g}")
+        handles: dict[str, Any] = {}  # each label once
+        for axes in (rates, speed_ups):
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        columns = min(5, len(handles))
+        figure.legend([*handles.values()], [*handles], fontsize=9, loc="outside lower center", ncols=columns)
         words = " ".join(_words(name, points, unit) for name, points in shown.items())
-        words += _crowded_words(counts, cores) + note
+        words += _crowded_words(shown, cores) + note
         title = f"Throughput, speed-up and efficiency by workers ({unit})"
-        return finish(figure, title, words, _data(shown, unit, cores), wide=True)
+        return finish(figure, title, words, _data(shown, unit), wide=True)
 
 
 _IDEAL: dict[str, Any] = {"color": FAINT, "linestyle": "--", "linewidth": 1.2}
+CROWDED = "more workers than cores"
 
 
-def _line(axes: Any, points: Sequence[tuple[float, ...]], cores: float | None, style: Any) -> None:
-    """Draw (workers, median, smallest, largest) as a line with a bar from the smallest to the largest repeat."""
+def _apart(points: Sequence[ScalingPoint]) -> list[ScalingPoint]:
+    """The points that show scaling, without those whose workers share cores."""
+    return [point for point in points if not point.shares_cores]
+
+
+def _draw(every: Sequence[Any], points: Sequence[ScalingPoint], style: dict[str, Any]) -> None:
+    """Draw the points that show scaling as lines, and the others as hollow marks beside the line of rates."""
+    rates, speed_ups, efficiencies = every
+    own = _apart(points)
+    if own:
+        base = own[0]
+        ideal = [(p.workers, p.workers / base.workers) for p in own]
+        rates.plot(*zip(*((w, base.rate * r) for w, r in ideal), strict=True), **_IDEAL)
+        ups = [(p.workers, *p.speed_up(base)) for p in own]
+        _bars(rates, [(p.workers, p.rate, p.low, p.high) for p in own], marker="o", **style)
+        _bars(speed_ups, ups, marker="o", **style)
+        shares = [(w, *(end / r for end in ends)) for (w, *ends), (_, r) in zip(ups, ideal, strict=True)]
+        _bars(efficiencies, shares, marker="o", **style)
+    if crowded := [(p.workers, p.rate, p.low, p.high) for p in points if p.shares_cores]:
+        hollow = {**style, "linestyle": "none", "markerfacecolor": PAPER, "label": CROWDED}
+        _bars(rates, crowded, marker="o", **hollow)
+
+
+def _bars(axes: Any, points: Sequence[tuple[float, ...]], **style: Any) -> None:
+    """Draw (workers, median, smallest, largest) with a bar from the smallest to the largest repeat."""
     x, y = [point[0] for point in points], [point[1] for point in points]
     bars = [[point[1] - point[2] for point in points], [point[3] - point[1] for point in points]]
-    axes.errorbar(x, y, yerr=bars, capsize=3, elinewidth=1.2, **style)
-    for a, b in zip(x, y, strict=True):
-        fill = PAPER if cores and a > cores else style["color"]
-        axes.plot([a], [b], marker="o", markersize=5, color=style["color"], markerfacecolor=fill)
+    axes.errorbar(x, y, yerr=bars, capsize=3, elinewidth=1.2, markersize=5, **style)
 
 
 def _words(name: str, points: Sequence[ScalingPoint], unit: str) -> str:
-    base = points[0]
-    words = f"{base.rate:,.0f} {unit} with {counted(base.workers, 'worker')}" + "".join(
-        f"; {p.rate:,.0f} with {p.workers:g} ({p.speed_up(base)[0]:.2f}× the first, "
-        f"{p.speed_up(base)[0] * base.workers / p.workers:.0%} of ideal)"
-        for p in points[1:]
-    )
-    return f"{name}: {words}." if name else f"{words}."
+    parts = []
+    base = next(iter(_apart(points)), None)
+    for point in points:
+        many = counted(point.workers, "worker") if not parts else f"{point.workers:g}"
+        words = f"{point.rate:,.0f} {unit if not parts else ''}".strip() + f" with {many}"
+        if base is not None and point is not base and not point.shares_cores:
+            up = point.speed_up(base)[0]
+            words += f" ({up:.2f}× the first, {up * base.workers / point.workers:.0%} of ideal)"
+        parts.append(words)
+    return f"{name}: {'; '.join(parts)}." if name else f"{'; '.join(parts)}."
 
 
-def _crowded_words(counts: Sequence[float], cores: float | None) -> str:
-    crowded = [f"{count:g}" for count in counts if cores and count > cores]
-    if not crowded:
+def _crowded_words(lines: Mapping[str, list[ScalingPoint]], cores: float | None) -> str:
+    counts = sorted({point.workers for points in lines.values() for point in points if point.shares_cores})
+    if not counts:
         return ""
-    return (
-        f" Hollow: with {', '.join(crowded)} workers on {cores:g} cores, workers share cores, so this is not scaling."
-    )
+    on = f" on {cores:g} cores" if cores else ""
+    which = ", ".join(f"{count:g}" for count in counts)
+    return f" Hollow: with {which} workers{on}, workers share cores, so this is not scaling."
 
 
-def _data(lines: Mapping[str, list[ScalingPoint]], unit: str, cores: float | None) -> PlotData:
-    head = ["line", "workers", unit, "min", "max", "speed-up", "efficiency", "more workers than cores"]
+def _data(lines: Mapping[str, list[ScalingPoint]], unit: str) -> PlotData:
+    head = ["line", "workers", unit, "min", "max", "speed-up", "efficiency", CROWDED]
     rows = []
     for name, points in lines.items():
+        base = next(iter(_apart(points)), None)
         for p in points:
-            speed_up = p.speed_up(points[0])[0]
-            efficiency = speed_up * points[0].workers / p.workers
-            is_crowded = bool(cores and p.workers > cores)
-            rows.append([name, p.workers, p.rate, p.low, p.high, speed_up, efficiency, is_crowded])
+            figures: list[Any] = ["", ""]
+            if base is not None and not p.shares_cores:
+                speed_up = p.speed_up(base)[0]
+                figures = [speed_up, speed_up * base.workers / p.workers]
+            rows.append([name, p.workers, p.rate, p.low, p.high, *figures, p.shares_cores])
     return PlotData(head, rows)

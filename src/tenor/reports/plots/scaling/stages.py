@@ -12,7 +12,13 @@ from tenor.reports.plots.scaling.overall import scaling
 from tenor.reports.values import readable
 
 MOST_PLOTS = 12
-_KEPT = ("workers", "samples_per_s", "speed_up", "spread")  # without words, all rows of a table form one line
+_KEPT = (
+    "workers",
+    "samples_per_s",
+    "speed_up",
+    "spread",
+    "shares_cores",
+)  # without words, all rows of a table form one line
 
 
 def stage_scaling(rows: Sequence[Mapping[str, Any]], cores: float | None) -> list[Plot]:
