@@ -120,6 +120,9 @@ def test_a_killed_worker_is_named(text: Path, tmp_path: Path) -> None:
 
 def test_the_commands(text: Path, tmp_path: Path) -> None:
     out, questions = tmp_path / "vectors", tmp_path / "similar.tsv"
+    questions.write_text("one two nine\n")
+    refused = run_tenor("embed", str(text), "--out", str(out), "--evaluate", str(questions)).failed(2)
+    assert "has neither two words and a number" in refused and not out.exists()  # before any training
     questions.write_text("one two 9\none red 1\nred blue 8\n")
     result = (
         run_tenor(
