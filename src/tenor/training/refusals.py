@@ -38,6 +38,11 @@ def refuse_without_effect(asked: TrainSettings, settings: TrainSettings, given: 
             raise UsageError(what, remedy=f"{f'{remedy}, or ' if remedy else ''}omit {option}")
 
 
+def ignored(settings: TrainSettings) -> set[str]:
+    """The options that have no effect beside these settings, which have a value for everything."""
+    return {name for name in (*OF_WIDE, *OF_DEEP) if _reason(name, settings, settings)}
+
+
 def _reason(name: str, asked: TrainSettings, settings: TrainSettings) -> tuple[str, str] | None:
     """What makes the option useless, and how to give it an effect; None if it has one."""
     missing = {"deep": "wide", "wide": "deep"}.get(settings.model)
