@@ -69,6 +69,7 @@ ROOMS = {
         "balancing",
         "settings",
         "recipe",
+        "refusals",
         "job",
         "tallies",
         "loader",

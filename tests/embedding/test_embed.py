@@ -17,8 +17,11 @@ from helpers.topics import EMBED_OPTIONS as OPTIONS
 from helpers.topics import EMBED_SETTINGS, TOPICS
 
 import tenor
+from tenor.embedding.embed import embed_as
 from tenor.embedding.vectors import load_vectors
 from tenor.errors import CorpusError, RunError, UsageError
+from tenor.progress import SILENT
+from tenor.world import World
 
 SMALL = {**EMBED_SETTINGS, "epochs": 6}
 
@@ -89,6 +92,14 @@ def test_a_stopped_training_continues(text: Path, tmp_path: Path, whole: tuple[f
     assert left == ["README.md", "config.json", "vectors.safetensors", "vocab.json"]
 
 
+def test_a_time_limit_ends_the_training_early(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    settings = tenor.EmbedSettings(**{**SMALL, "epochs": 100_000, "workers": 1})
+    result = embed_as(World(), text, out, settings, SILENT, max_seconds=0.1).values
+    assert 0.1 <= result["seconds"] < 60 and 0 < result["words_per_s"] < 100_000 * result["words"]
+    assert np.isfinite(tenor.load_vectors(out).matrix).all() and not (out / "checkpoint").exists()
+
+
 def test_a_checkpoint_of_other_settings_or_text_is_refused(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with running(started(text, out, "--epochs", "200")) as process:
@@ -120,6 +131,9 @@ def test_a_killed_worker_is_named(text: Path, tmp_path: Path) -> None:
 
 def test_the_commands(text: Path, tmp_path: Path) -> None:
     out, questions = tmp_path / "vectors", tmp_path / "similar.tsv"
+    questions.write_text("one two nine\n")
+    refused = run_tenor("embed", str(text), "--out", str(out), "--evaluate", str(questions)).failed(2)
+    assert "has neither two words and a number" in refused and not out.exists()  # before any training
     questions.write_text("one two 9\none red 1\nred blue 8\n")
     result = (
         run_tenor(

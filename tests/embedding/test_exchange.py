@@ -17,13 +17,14 @@ from tenor.errors import UsageError
 def some(num_words: int = 50, dim: int = 7) -> Vectors:
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(num_words, dim)).astype(np.float32)
-    matrix[0] = [1e-30, -1e30, 0, 1, 123456.789, -0.1, 3.4e38][:dim]
+    matrix[0, :7] = [1e-30, -1e30, 0, 1, 123456.789, -0.1, 3.4e38][:dim]
     return Vectors(("größe", "日本", "a\u2019b", *(f"w{n}" for n in range(num_words - 3))), matrix)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_round_trip_keeps_every_bit(tmp_path: Path, kind: str) -> None:
-    file, vectors = tmp_path / "v", some()
+@pytest.mark.parametrize("dim", [7, 1000])
+def test_a_round_trip_keeps_every_bit(tmp_path: Path, kind: str, dim: int) -> None:
+    file, vectors = tmp_path / "v", some(dim=dim)
     write_file(file, vectors, kind)
     found = read_file(file)
     assert found.words == vectors.words and found.matrix.tobytes() == vectors.matrix.tobytes()

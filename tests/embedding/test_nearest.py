@@ -56,8 +56,30 @@ def test_files_of_questions_are_scored(tmp_path: Path) -> None:
     assert scored == {"kind": "analogies", "questions": 2, "left_out": 1, "accuracy": 0.5}
 
 
-@pytest.mark.parametrize("content", ["one two\n", "a b x\n", "", "a b 1\na b c d\n"])
-def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("head", ["Word 1,Word 2,Human (mean)", "word1,word2,score", "\ufeffword1,word2,human mean"])
+def test_a_first_line_of_column_names_is_left_out(tmp_path: Path, head: str) -> None:
+    (tmp_path / "combined.csv").write_text(f"{head}\r\nking,prince,9\r\nking,queen,8\r\nking,apple,1\r\n", "utf-8")
+    scored = score_file(VECTORS, tmp_path / "combined.csv")
+    assert scored == {"kind": "similarities", "questions": 3, "left_out": 0, "spearman": 1.0}
+    (tmp_path / "analogies.csv").write_text("a,b,c\nman,king,woman,queen\n")
+    assert score_file(VECTORS, tmp_path / "analogies.csv")["questions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("one two\n", "has neither two words and a number nor four words"),
+        ("a b x\n", "has neither"),
+        ("", "has neither"),
+        ("Word 1,Word 2,Human (mean)\n", "has neither"),
+        ("a b 1\na b c d\n", "line 2 is not two words and a number, as line 1 is"),
+        ("word 1 word 2 score\n# pairs\na b 1\na b x\n", "line 4 is not two words and a number, as line 3 is"),
+        ("a b c d\na b c\n", "line 2 is not four words, as line 1 is"),
+        ("a b 1\na b nan\n", "line 2 is not two words and a number"),
+        ("one\ntwo\na b 1\n", "line 2 is neither"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "file").write_text(content)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=message):
         score_file(VECTORS, tmp_path / "file")

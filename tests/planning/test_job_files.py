@@ -17,6 +17,8 @@ from tenor.planning.plan import make_plan
 from tenor.planning.rows import PlanRow
 from tenor.planning.settings import JOB_FILES, PlanSettings
 from tenor.settings import build
+from tenor.training.recipe import DataFacts, complete
+from tenor.training.refusals import refuse_without_effect
 from tenor.training.settings import TrainSettings
 
 
@@ -69,6 +71,18 @@ def test_options_of_the_plan_and_of_the_run() -> None:
     found = parse_options(shlex.split(options))
     assert (found.epochs, found.sync_every, found.bidirectional, found.balance) == (3, 5, True, "steps:20")
     assert found.max_steps == 0 and found.workers == "auto" and found.test and not found.profile
+
+
+@pytest.mark.parametrize(
+    "changes", [{"model": "wide"}, {"model": "deep", "cell": "lstm"}, {"embeddings": "none"}, {"preset": "fast"}]
+)
+def test_options_that_the_model_ignores_are_left_out(changes: dict[str, Any]) -> None:
+    trained = complete(TrainSettings(**changes), DataFacts(500, 40_000))
+    words = shlex.split(train_options(planned(2), PlanSettings(), vars(trained)))
+    names = {word[2:].removeprefix("no-").replace("-", "_") for word in words if word.startswith("--")}
+    asked = parse_options(words)
+    refuse_without_effect(asked, complete(asked, DataFacts(500, 40_000)), names)
+    assert asked.model == trained.model
 
 
 def test_slurm_starts_one_task_per_worker(tmp_path: Path) -> None:

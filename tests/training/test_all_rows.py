@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.training import SMALL, events
@@ -15,8 +16,13 @@ from tenor.errors import RunError, UsageError
 from tenor.models.classifier import ReviewNetwork
 from tenor.models.spec import DeepSpec, ModelSpec
 from tenor.models.weights import write_weights
+from tenor.settings import CHOSEN
 from tenor.store.manifest import Manifest
+from tenor.training import recipe
+from tenor.training.job import TrainingJob
+from tenor.training.launching import launch
 from tenor.training.tasks.rehearsal import load_combination
+from tenor.training.tasks.reviews import Reviews
 
 SETTINGS = replace(SMALL, model="wide", max_steps=6, all_rows=True, optimise="f1-macro")
 
@@ -36,6 +42,35 @@ def test_the_model_sees_all_rows_and_is_combined_as_rehearsed(data: Path, tmp_pa
     assert tenor.load(tmp_path / "run").threshold == pytest.approx(rehearsal["test"]["threshold"])
     again = tenor.train(data, tmp_path / "run", replace(SETTINGS, resume=True)).values
     assert again["weights_sha256"] == result["weights_sha256"]
+
+
+def test_both_trainings_share_the_time_and_train_the_same_model(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rehearsal alone, with fewer rows, would be a smaller preset's."""
+    rows = sum(part.rows for part in Manifest.load(data).splits.values())
+    monkeypatch.setattr(recipe, "choose_preset", lambda _, facts, *rest: "default" if facts.rows == rows else "fast")
+    trained: list[dict[str, Any]] = []
+
+    def supervise(job: TrainingJob, *_: object) -> dict[str, Any]:
+        trained.append(vars(job.settings))
+        return {"valid": {}, "test": {}, "seconds": 1.0, "weights_sha256": ""}
+
+    monkeypatch.setattr(launch, "_supervise", supervise)
+    settings = replace(SETTINGS, preset=CHOSEN, epochs=CHOSEN, wide_lr=CHOSEN, max_seconds=600.0)
+    tenor.train(data, tmp_path / "run", settings)
+    first, final = trained
+    assert final["preset"] == "default" and (final["max_seconds"], first["max_seconds"]) == (600.0, 300.0)
+    same = final.keys() - {"all_rows", "max_seconds"}
+    assert {name: final[name] for name in same} == {name: first[name] for name in same}
+
+
+def test_the_rehearsal_counts_towards_the_time_limit(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "rehearsal").mkdir()
+    (tmp_path / "rehearsal/result.json").write_text('{"seconds": 2.5, "vector_seconds": 1, "steps": 9}')
+    task = Reviews(data, replace(SETTINGS, max_seconds=60.0), tmp_path)
+    assert task.seconds_before == 3.5
+    task.close()
 
 
 def test_a_rehearsal_of_a_stranger_is_checked(tmp_path: Path) -> None:

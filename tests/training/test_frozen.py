@@ -17,6 +17,8 @@ from torch.nn import functional as F  # noqa: N812
 import tenor
 from tenor.errors import UsageError
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
+from tenor.training.recipe import DataFacts, complete
+from tenor.training.refusals import refuse_without_effect
 from tenor.training.tasks.review_batches import WORDS
 from tenor.training.tasks.reviews import Reviews
 
@@ -87,6 +89,9 @@ def test_vectors_change_only_after_the_frozen_epochs(data: Path, tmp_path: Path,
     assert not np.array_equal(weights(tmp_path / "two")["deep.embedding.weight"], start)
 
 
-def test_freezing_without_vectors_is_refused() -> None:
-    with pytest.raises(UsageError, match="freeze_embeddings 2 has no effect without embeddings"):
-        tenor.TrainSettings(freeze_embeddings=2)
+def test_freezing_needs_vectors_to_start_from(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="freeze_embeddings 2 has no effect with embeddings none; use embeddings auto"):
+        tenor.train(data, tmp_path / "run", replace(SMALL, freeze_embeddings=2))
+    assert not (tmp_path / "run").exists()
+    asked = tenor.TrainSettings(freeze_embeddings=2)
+    refuse_without_effect(asked, complete(asked, DataFacts(500, 40_000)), {"freeze_embeddings"})  # it learns vectors

@@ -7,7 +7,15 @@ import math
 import pytest
 
 from tenor.settings import CHOSEN
-from tenor.training.recipe import DataFacts, choose_batch, choose_epochs, choose_preset, choose_vector_epochs, complete
+from tenor.training.recipe import (
+    DataFacts,
+    choose_batch,
+    choose_epochs,
+    choose_preset,
+    choose_vector_epochs,
+    complete,
+    vector_seconds,
+)
 from tenor.training.settings import TrainSettings
 
 DATA = DataFacts(rows=50_000, tokens=4_000_000)
@@ -44,6 +52,28 @@ def test_presets() -> None:
 def test_a_time_limit_chooses_the_preset(seconds: float, preset: str) -> None:
     assert choose_preset(seconds, DATA, cores=2) == preset
     assert complete(TrainSettings(max_seconds=seconds), DATA, cores=2).preset == preset
+
+
+def test_word_vectors_count_towards_the_time_limit() -> None:
+    """4 million words: about 8 s per pass and 64 s for four epochs of `default` on two cores."""
+    assert vector_seconds(DATA, 100) == pytest.approx(8.0)
+    passes = [complete(TrainSettings(max_seconds=limit), DATA, cores=2).vector_epochs for limit in (0, 3600, 60, 55)]
+    assert passes == [5, 5, 2, 2]
+    assert choose_preset(50, DATA, 2) == "default" and choose_preset(50, DATA, 2, before=40) == "fast"
+    assert choose_preset(500, DATA, 2) == "best" and choose_preset(500, DATA, 2, before=40) == "default"
+    for options, preset in (({}, "fast"), ({"embeddings": "none"}, "default"), ({"vector_epochs": 1}, "default")):
+        assert complete(TrainSettings(max_seconds=50, **options), DATA, cores=2).preset == preset
+    more = DataFacts(50_000, 4_000_000, unlabelled=8_000_000)
+    assert complete(TrainSettings(max_seconds=50), more, cores=2).preset == "fast"
+    assert complete(TrainSettings(max_seconds=300, preset="best"), more, cores=2).vector_epochs == 4
+    assert complete(TrainSettings(max_seconds=9, preset="best", vector_epochs=7), more).vector_epochs == 7
+
+
+def test_a_rehearsal_has_half_of_the_time() -> None:
+    for limit in (50, 60, 500, 540):
+        half = complete(TrainSettings(max_seconds=limit), DATA, cores=2)
+        whole = complete(TrainSettings(max_seconds=2 * limit, all_rows=True), DATA, cores=2)
+        assert (whole.preset, whole.vector_epochs) == (half.preset, half.vector_epochs)
 
 
 def test_few_rows_are_read_more_often() -> None:

@@ -97,8 +97,13 @@ def embed(
     return embed_as(detect(), Path(source), Path(out), chosen(EmbedSettings, settings, options), shown(progress))
 
 
-def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, progress: Progress) -> EmbedResult:
-    """Train word vectors as one rank of a world; `World()` trains alone, whatever the launcher has started."""
+def embed_as(
+    world: World, source: Path, folder: Path, settings: EmbedSettings, progress: Progress, max_seconds: float = 0.0
+) -> EmbedResult:
+    """Train word vectors as one rank of a world; `World()` trains alone, whatever the launcher has started.
+
+    A world of one rank ends after `max_seconds`, with the vectors of that moment; 0 for no limit.
+    """
     backend = choose_backend(settings.backend, world, torch.device("cpu"))
     progress = progress if world.is_first else SILENT
     with _claimed(folder, settings.resume) if world.is_first else contextlib.nullcontext():
@@ -106,7 +111,8 @@ def embed_as(world: World, source: Path, folder: Path, settings: EmbedSettings, 
         with contextlib.closing(blocks):
             work = TeamWork(words, blocks, _rows(words, settings), settings)
             with _joined(world, work, backend) as machines:
-                return EmbedResult(folder, _train(folder if world.is_first else None, work, machines, progress))
+                own = folder if world.is_first else None
+                return EmbedResult(folder, _train(own, work, machines, progress, max_seconds))
 
 
 @contextlib.contextmanager
@@ -153,7 +159,9 @@ def _joined(world: World, work: TeamWork, backend: str) -> Iterator[Machines]:
         group.close()
 
 
-def _train(folder: Path | None, work: TeamWork, machines: Machines, progress: Progress) -> dict[str, Any]:
+def _train(
+    folder: Path | None, work: TeamWork, machines: Machines, progress: Progress, max_seconds: float
+) -> dict[str, Any]:
     """Train and save the vectors; without a folder, another machine saves them."""
     settings, tables, blocks = work.settings, machines.tables, work.blocks
     identity, total = _identity(work), settings.epochs * blocks.num_blocks
@@ -163,12 +171,14 @@ def _train(folder: Path | None, work: TeamWork, machines: Machines, progress: Pr
     division = Division(done.blocks, sum(every[: machines.group.rank]), len(tables.counters), sum(every))
     per_block = work.words.total / max(1, blocks.num_blocks)
     blocks_each = max(1, round(settings.average_words / BLOCK_WORDS))
-    plan = TeamPlan(folder, identity, total, per_block, blocks_each, settings.checkpoint_seconds)
+    plan = TeamPlan(folder, identity, total, per_block, blocks_each, settings.checkpoint_seconds, max_seconds)
     rate = scaled_rate(settings.lr, len(every))
     team = WorkerTeam(tables, replace(work, settings=replace(settings, lr=rate)), division, machines.is_alone)
     now = Supervisor(plan, team, machines, done).run(progress)
     if not all(math.isfinite(bound) for bound in (now.loss, tables.inputs.min(), tables.inputs.max())):
         raise WorkerError("the vectors are not finite", remedy="lower --lr")
+    if now.blocks < total:
+        progress.say(f"the time limit ended the word vectors after {now.blocks / total:.0%} of their words")
     if now.mean > FIRST_LOSS:
         progress.warn(
             f"the mean loss is {now.mean:.4g}, but vectors that know nothing have {FIRST_LOSS:.2f}; lower --lr"
@@ -176,7 +186,7 @@ def _train(folder: Path | None, work: TeamWork, machines: Machines, progress: Pr
     result = {
         "words": work.words.total,
         "vocabulary": len(work.words.words),
-        "words_per_s": (total - done.blocks) * per_block / max(now.seconds - done.seconds, 1e-9),
+        "words_per_s": (now.blocks - done.blocks) * per_block / max(now.seconds - done.seconds, 1e-9),
         "seconds": now.seconds,
         "loss": now.mean,
         "workers": sum(every),

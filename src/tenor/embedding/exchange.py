@@ -99,7 +99,7 @@ def _read(file: BinaryIO, path: Path, size: int, only: Container[str] | None) ->
         if not 0 < dim <= MAX_DIM or not 0 < count <= MOST_WORDS or 2 * count * dim > size:
             what = f"its header promises {count:,} words of {dim:,} numbers, which its {size:,} bytes cannot hold"
             raise UsageError(what, where=path, remedy="fetch the file again")
-        start = file.read(MAX_WORD_BYTES + 4 * dim)
+        start = file.read(MAX_WORD_BYTES + 64 * dim)  # the first line, if the file is text
         reader = _text_rows if _is_text(start, dim) else _binary_rows
         rows = reader(start, file, dim, path, 2)
     else:

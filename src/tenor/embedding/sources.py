@@ -12,9 +12,10 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -259,15 +260,23 @@ def _count_text(path: Path, min_count: int, max_words: int, progress: Progress) 
     return words, TextBlocks(numbers, num_numbers, ranks, len(counts))
 
 
-def _texts(path: Path) -> Iterator[tuple[pa.Array, int]]:
-    """The text in stretches that end between two words: one string per line, and the number of bytes."""
+def open_text(path: Path) -> AbstractContextManager[BinaryIO]:
+    """The bytes of a text file, unpacked if it is compressed.
+
+    Raises:
+        CorpusError: The file cannot be read. Damage found while reading raises it, too.
+    """
     if path.exists() and not path.is_file():  # a pipe cannot be read twice, and a device may never end
         raise CorpusError("is not an ordinary file", where=path, remedy="save the text in a file first")
     with open_raw(str(path)) as raw:
         start = raw.read(SNIFF)
-    kind = Kind("text", compression_of(str(path), start))
+    return open_unpacked(str(path), Kind("text", compression_of(str(path), start)))
+
+
+def _texts(path: Path) -> Iterator[tuple[pa.Array, int]]:
+    """The text in stretches that end between two words: one string per line, and the number of bytes."""
     line, held = 1, b""
-    with open_unpacked(str(path), kind) as stream:
+    with open_text(path) as stream:
         while data := stream.read(READ_BYTES):
             if b"\0" in data:
                 remedy = "give plain text, or prepared data"

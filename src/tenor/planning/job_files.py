@@ -14,6 +14,8 @@ from tenor.planning.rows import PlanRow
 from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
 from tenor.settings import option_name
 from tenor.store.atomic import check_target, write_bytes
+from tenor.training.recipe import complete
+from tenor.training.refusals import ignored
 from tenor.training.settings import TrainSettings
 
 FILES = {
@@ -98,9 +100,11 @@ def write_job(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any] |
 def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any]) -> str:
     """The options of `tenor train` that differ from their defaults: those of the measured run, and the plan's."""
     words: list[str] = []
+    shaping = {name: trained[name] for name in ("model", "cell", "embeddings", "from_run") if name in trained}
+    left_out = _NOT_KEPT | ignored(complete(TrainSettings(**shaping), None))
     for field in fields(TrainSettings):
         value = trained.get(field.name, field.default)
-        if field.name not in _NOT_KEPT and value != field.default and value is not None:
+        if field.name not in left_out and value != field.default and value is not None:
             words += _option(field.name, value)
     words += _option("batch_size", row.batch_size)
     words += _option("epochs", max(1, math.ceil(round(row.epochs or 1, 6))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 import time
@@ -65,9 +66,9 @@ class Loop:
     load_seconds: float = 0.0  # processor time of this worker's loader since the workers last settled
     touched: Counter[str] = field(default_factory=Counter)  # by table: rows touched since the workers last settled
 
-    @property
+    @functools.cached_property
     def time_limit(self) -> float:
-        """Seconds in which the loop has to end; 0 for no limit."""
+        """Seconds in which the loop has to end, which are above 0 even if nothing is left; 0 for no limit."""
         limit = self.settings.max_seconds
         return max(limit - self.task.seconds_before, 1e-9) if limit else 0.0
 

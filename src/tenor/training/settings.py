@@ -100,7 +100,7 @@ class TrainSettings(Settings):
     )
     model: str = setting(
         CHOSEN,
-        "Parts of the model: n-grams (wide), a recurrent network (deep), or both.",
+        "Parts of the model: n-grams (wide), a convolution or recurrent network over word vectors (deep), or both.",
         ("wide", "deep", "wide-deep"),
         group=MODEL,
     )
@@ -120,15 +120,15 @@ class TrainSettings(Settings):
     deep_length: int = setting(
         400, "Deep part: maximum words per review; of longer reviews it reads the beginning and the end.", group=MODEL
     )
-    cell: str = setting(CHOSEN, "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
+    cell: str = setting(CHOSEN, "Deep part: conv, or a recurrent cell.", tuple(CELLS), group=MODEL)
     embedding_dim: int = setting(CHOSEN, "Width of the word vectors.", group=MODEL)
-    hidden: int = setting(CHOSEN, "Width of the hidden state, per direction.", group=MODEL)
-    layers: int = setting(CHOSEN, "Number of recurrent layers.", group=MODEL)
+    hidden: int = setting(CHOSEN, "Deep part: width of a layer, per direction.", group=MODEL)
+    layers: int = setting(CHOSEN, "Deep part: number of layers.", group=MODEL)
     window: int = setting(CHOSEN, "With --cell conv: neighbouring words that each output reads.", group=MODEL)
     bidirectional: bool = setting(CHOSEN, "Also read each review backwards.", group=MODEL)
     pooling: str = setting(
         CHOSEN,
-        "How the hidden states of all time steps become one vector.",
+        "How the outputs of the last layer at all words become one vector.",
         ("max", "mean", "last", "max-mean"),
         group=MODEL,
     )
@@ -377,9 +377,6 @@ class TrainSettings(Settings):
                 option = f"--{name.replace('_', '-')}"
                 what = f"{option} {getattr(self, name)} has no effect with --{other} {getattr(self, other)}"
                 raise UsageError(what, remedy=f"use --{other} {value}, or omit {option}")
-        if self.freeze_embeddings and self.embeddings in (CHOSEN, NO_VECTORS) and not self.from_run:
-            what = f"--freeze-embeddings {self.freeze_embeddings} has no effect without --embeddings"
-            raise UsageError(what, remedy="give --embeddings, or omit --freeze-embeddings")
         if self.from_run and self.embeddings not in (CHOSEN, NO_VECTORS):
             what = f"--embeddings {self.embeddings} has no effect with --from, which starts from the run's word vectors"
             raise UsageError(what, remedy="omit --embeddings")

@@ -38,7 +38,7 @@ class TaskTraits:
     implementation: str  # "module:class", a subclass of `tasks.base.Task`
     reads_text: bool = True  # trains on a folder made by `tenor prepare`; its models predict text
     reads_words: bool = False  # trains on prepared data or a text file; generates a text if it is given its own name
-    has_cells: bool = True  # its model is built from recurrent cells
+    has_cells: bool = True  # its model is built from the cells of --cell
     num_stages: int = 3  # stages of its smallest model, over which model parallelism can spread the model
 
 

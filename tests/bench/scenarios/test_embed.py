@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,23 @@ def test_the_peers_learn_the_same_words(tmp_path: Path, name: str, monkeypatch: 
     assert set(vectors.words) - {"</s>"} == set(text.read_text().split()) and vectors.matrix.shape[1] == 20
     nearest = [word for word, _ in tenor.neighbours(vectors, ["six"], 5)["six"]]
     assert len(set(nearest) & set(TOPICS["number"])) >= 4, nearest
+
+
+def test_a_packed_text_is_unpacked_for_all_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: list[bytes] = []
+
+    def run(module: str, *words: str) -> dict[str, float]:
+        given.append(Path(words[words.index("embed" if module == "tenor" else "gensim") + 1]).read_bytes())
+        return {"words_per_s": 1.0, "memory_mb": 1.0}
+
+    monkeypatch.setattr(embed, "run_watched", run)
+    monkeypatch.setattr(embed, "scores", lambda out: {"wordsim": 0.0, "analogies": 0.0})
+    monkeypatch.setattr(embed, "_is_installed", lambda name: True)
+    text, scratch = tmp_path / "text.txt.gz", tmp_path / "scratch"
+    text.write_bytes(gzip.compress(b"some words\n"))
+    scratch.mkdir()
+    embed.run(BenchSettings(data=str(text), workers="1", rows="tenor-1,gensim-1", repeats=1), scratch, SILENT)
+    assert set(given) == {b"some words\n"} and len(given) >= 2
 
 
 @pytest.mark.soak

@@ -14,6 +14,7 @@ import importlib.resources
 import importlib.util
 import itertools
 import json
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ from tenor.bench.peers.watched import run_watched
 from tenor.bench.results import Result
 from tenor.bench.settings import BenchSettings
 from tenor.embedding.questions import score_file
+from tenor.embedding.sources import open_text
 from tenor.embedding.vectors import load_vectors
 from tenor.errors import MissingExtra, UsageError
 from tenor.progress import Progress
@@ -40,6 +42,9 @@ def run(settings: BenchSettings, folder: Path, progress: Progress) -> Result:
     text = Path(settings.data)
     if not settings.data or not text.is_file():
         raise UsageError("--data must name a text file", remedy="give plain text, such as the start of text8")
+    with open_text(text) as stream, (folder / "text").open("wb") as plain:  # not all peers read compressed text
+        shutil.copyfileobj(stream, plain)
+    text = folder / "text"
     known = {f"{name}-{count}": (name, count) for count in settings.worker_counts() for name in ("tenor", *PEERS)}
     chosen = settings.chosen([name for name, (peer, _) in known.items() if peer == "tenor" or _is_installed(peer)])
     contenders = [

@@ -29,6 +29,7 @@ class TeamPlan:
         words_per_block: The words of the text, those outside the vocabulary included, by block.
         blocks_each: The blocks that each worker trains on in a round.
         checkpoint_seconds: The seconds between checkpoints.
+        max_seconds: When to end early, if one machine trains alone; 0 for never.
     """
 
     folder: Path | None
@@ -37,6 +38,7 @@ class TeamPlan:
     words_per_block: float
     blocks_each: int
     checkpoint_seconds: float
+    max_seconds: float = 0.0
 
 
 class Supervisor:
@@ -79,7 +81,10 @@ class Supervisor:
             time.sleep(self._pause)
             self._show(progress)
             if self.machines.is_alone and not self.team.signal:
-                self._save_if_due(self._now())
+                now = self._now()
+                self._save_if_due(now)
+                if now.num_losses and 0 < self.plan.max_seconds <= now.seconds:
+                    self.tables.stop()
         own = self._now()
         ended = self.machines.end_round(own.loss, own.num_losses, self.team.signal)
         now = own if self.machines.is_alone else replace(own, blocks=end, loss=ended.loss, num_losses=ended.num_losses)

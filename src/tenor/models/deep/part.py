@@ -1,4 +1,4 @@
-"""The deep part: word vectors, recurrent layers, masked pooling over time, a linear head."""
+"""The deep part: word vectors, layers of a cell, masked pooling over time, a linear head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenor.models.stage import Stage
 
 
 class Deep(nn.Module):
-    """Word vectors, recurrent layers, a pooling over time, a linear head.
+    """Word vectors, layers of a cell, a pooling over time, a linear head.
 
     Padding is at the end, so it cannot affect the outputs that the pooling reads. The backward direction reads each row
     reversed within its own length.
@@ -36,7 +36,7 @@ class Deep(nn.Module):
         self.head = nn.Linear(POOLINGS[spec.pooling].widening * spec.hidden * directions, num_outputs)
 
     def stages(self) -> list[Stage]:
-        """The embedding, each recurrent layer (the last one also pools), and the head with logits (batch, outputs)."""
+        """The embedding, each layer (the last one also pools), and the head with logits (batch, outputs)."""
         spec, head, layers = self.spec, self.head, len(self.forwards)
         hidden = spec.hidden * (2 if spec.bidirectional else 1)
         shapes = [lambda batch: (*batch.inputs.shape, hidden)] * (layers - 1)

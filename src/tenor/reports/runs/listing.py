@@ -33,7 +33,7 @@ class RunSummary:
         date: When training began, in UTC.
         task: What was learnt.
         model: The parts of the model.
-        cell: The recurrent cell.
+        cell: The cell of the deep part.
         strategy: How the workers combined their updates.
         workers: Number of workers.
         epochs: Completed epochs.

@@ -1,4 +1,4 @@
-"""Train several recurrent cells on the same data, one after another, and compare them."""
+"""Train several cells on the same data, one after another, and compare them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tenor.errors import UsageError
+from tenor.models.deep.cells import CELLS
 from tenor.progress import SILENT, Progress
-from tenor.settings import changed, wrong_value
+from tenor.settings import wrong_value
 from tenor.training.launching.launch import claim_folder, train
 from tenor.training.settings import TrainSettings
 from tenor.training.traits import TASKS
@@ -38,7 +39,7 @@ def compare(
     progress: Progress = SILENT,
     given: Collection[str] | None = None,
 ) -> Comparison:
-    """Train one model per recurrent cell with otherwise equal settings.
+    """Train one model per cell with otherwise equal settings.
 
     Args:
         data: A folder made by `tenor.prepare`.
@@ -63,17 +64,25 @@ def compare(
         raise wrong_value("compare", repr(",".join(cells)), "name each cell once, such as lstm,gru")
     if not TASKS[settings.task].has_cells:
         raise UsageError(f"--compare has no effect with --task {settings.task}, which has no cells", remedy="omit it")
-    asked = changed(settings) if given is None else given
     runs = {cell: replace(settings, cell=cell) for cell in cells}  # refuses an unknown cell before the first training
     folder = Path(out)
     rows = []
     with claim_folder(folder, settings.resume):
         for cell, chosen in runs.items():
             progress.say(f"cell {cell}")
-            result = train(data, folder / cell, chosen, progress, {"cell", *asked})
+            result = train(data, folder / cell, chosen, progress, _given(cell, cells, given))
             rows.append({"cell": cell, **_row(result.values)})
         (folder / "compare.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     return Comparison(folder, rows)
+
+
+def _given(cell: str, cells: Sequence[str], given: Collection[str] | None) -> Collection[str] | None:
+    """The settings that the caller chose for this cell, without those that only other cells have."""
+    if given is None:
+        return None
+    has_window = {name: CELLS[name].has_window for name in cells}
+    others = {"window"} if any(has_window.values()) and not has_window[cell] else set()
+    return {"cell", *given} - others
 
 
 def _row(values: dict[str, Any]) -> dict[str, Any]:

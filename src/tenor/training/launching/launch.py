@@ -29,8 +29,9 @@ from tenor.training.launching.parameter_server_processes import ParameterServerP
 from tenor.training.launching.word_vectors import learn_vectors
 from tenor.training.launching.worker_processes import WorkerProcesses
 from tenor.training.recipe import DataFacts, complete
+from tenor.training.refusals import refuse_without_effect
 from tenor.training.runs.ancestry import Ancestry, check_descent, descend
-from tenor.training.runs.resume import finished_result, inherit
+from tenor.training.runs.resume import STOP_RULES, finished_result, inherit
 from tenor.training.settings import TrainSettings
 from tenor.training.tasks.rehearsal import folder_of
 from tenor.training.traits import TASKS, has_server, num_computing
@@ -115,6 +116,7 @@ def train(
         0.8716
     """
     settings, progress = chosen(TrainSettings, settings, options), shown(progress)
+    typed = options.keys() if given is None else given
     if given is None:
         given = changed(settings) | options.keys()
     if settings.tensorboard and importlib.util.find_spec("tensorboard") is None:
@@ -125,20 +127,23 @@ def train(
         settings = replace(settings, from_run=str(Path(settings.from_run).resolve()))
     if is_resumed := settings.resume or (is_launched and is_restarted()):
         settings = inherit(run, settings, given, is_launched)
+    is_continued = is_resumed and (run / "config.json").exists()
     folder = stage_data(data, settings.stage) if settings.stage else Path(data)
     if world.local_rank == 0:
         check_source(folder, settings.task)
-    if settings.from_run and not (is_resumed and (run / "config.json").exists()):
+    if settings.from_run and not is_continued:
         settings = _start_from(Path(settings.from_run), folder, settings, given, progress)
     if settings.all_rows:
         _check_all_rows(folder, settings.task, is_launched)
     facts = DataFacts.of(Manifest.load(folder), settings.all_rows) if TASKS[settings.task].reads_text else None
     cores = world.size if is_launched else usable_cores()
     job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts, cores), is_resumed)
+    if not is_continued:  # its options were checked when it began
+        refuse_without_effect(settings, job.settings, typed)
     if is_launched:
         return TrainResult(run, _train_as_rank(world, job, progress))
     with claim_folder(run, is_resumed) as lock:
-        rehearsed = _rehearse(folder, run, settings, progress) if settings.all_rows else {}
+        rehearsed = _rehearse(folder, run, job.settings, progress) if settings.all_rows else {}
         learned = learn_vectors(job, progress)
         start = Start(num_workers(settings.workers), lock, tuple(hosts))
         try:
@@ -170,10 +175,21 @@ def _check_all_rows(data: Path, task: str, is_launched: bool) -> None:
 
 
 def _rehearse(data: Path, run: Path, settings: TrainSettings, progress: Progress) -> dict[str, Any]:
-    """Train on the training rows alone, unless this is already done; return what was measured."""
+    """Train on the training rows alone, unless this is already done; return what was measured.
+
+    Args:
+        data: The prepared data.
+        run: The folder of the run on all rows.
+        settings: Of that run. Nothing is left to choose, so both runs train the same model.
+        progress: Where to say what is going on.
+    """
     folder = folder_of(run)
     progress.say("first a rehearsal on the training rows alone")
-    result = train(data, folder, replace(settings, all_rows=False, resume=folder.exists()), progress)
+    half = settings.max_seconds / 2  # of the time; the run on all rows has what is left
+    settings = replace(settings, all_rows=False, resume=folder.exists(), max_seconds=half)
+    is_finished = (folder / "result.json").exists()  # another time limit for the rest does not matter to it
+    given = changed(settings) - STOP_RULES if is_finished else None
+    result = train(data, folder, settings, progress, given)
     progress.say("now the model on all rows")
     return {"rehearsal": {name: result.values[name] for name in ("valid", "test", "seconds", "weights_sha256")}}
 

@@ -11,15 +11,19 @@ from tenor.progress import Progress
 from tenor.training.job import TrainingJob
 from tenor.training.settings import OWN_VECTORS
 from tenor.training.tasks.pretrained import start_vectors
+from tenor.training.tasks.rehearsal import seconds_of
 from tenor.world import World
 
 RATE = 0.025  # with which the presets were chosen
+LONGEST_SHARE = 0.5  # of the time that is left
+SHORTEST = 1e-3  # seconds: 0 would mean no limit
 
 
 def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
     """Learn the vectors of `--embeddings auto`, unless the run already has them; return their folder if it is new.
 
-    One process learns them, because the result is then the same to the bit in every run with the same seed.
+    One process learns them, because the result is then the same to the bit in every run with the same seed. Under
+    --max-seconds they end after half of the time, should the estimate of the recipe have been too low.
     """
     settings = job.settings
     folder = start_vectors(settings, Path(job.out))
@@ -34,5 +38,7 @@ def learn_vectors(job: TrainingJob, progress: Progress) -> Path | None:
         min_count=1,
         resume=folder.exists(),
     )
-    embed_as(World(), Path(job.data), folder, chosen, progress)
+    left = settings.max_seconds - (seconds_of(Path(job.out)) if settings.all_rows else 0.0)
+    limit = max(LONGEST_SHARE * left, SHORTEST) if settings.max_seconds else 0.0
+    embed_as(World(), Path(job.data), folder, chosen, progress, limit)
     return folder

@@ -6,13 +6,16 @@ of the final model, which has seen more rows.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from tenor.errors import RunError
 from tenor.models.classifier import ReviewNetwork
 from tenor.models.weights import read_weights
+from tenor.store.trusted import read_json
 
 FOLDER = "rehearsal"  # in the run folder
+MAX_BYTES = 16 << 20  # of result.json
 
 
 def folder_of(run: Path) -> Path:
@@ -21,6 +24,13 @@ def folder_of(run: Path) -> Path:
     if folder.is_symlink():
         raise RunError("is a symbolic link, not a folder", where=folder, remedy="remove the link")
     return folder
+
+
+def seconds_of(run: Path) -> float:
+    """How long the rehearsal of a run has learned, word vectors included; 0 if its result does not say."""
+    result = read_json(folder_of(run) / "result.json", MAX_BYTES, RunError)
+    values = [result.get(name, 0.0) for name in ("seconds", "vector_seconds")]
+    return float(sum(value for value in values if type(value) in (int, float) and 0 <= value < math.inf))
 
 
 def load_combination(model: ReviewNetwork, run: Path) -> None:

@@ -38,7 +38,7 @@ from tenor.training.tasks.losses import make_objective, parse_weights
 from tenor.training.tasks.negation.contexts import RowSource
 from tenor.training.tasks.negation.rows import WithRows, make_rows
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
-from tenor.training.tasks.rehearsal import load_combination
+from tenor.training.tasks.rehearsal import load_combination, seconds_of
 from tenor.training.tasks.review_batches import WORDS, ReviewBatches
 
 EVALUATION_BATCH = 256
@@ -172,7 +172,13 @@ class Reviews(Task):
 
     @property
     def seconds_before(self) -> float:
-        """Those of the word vectors, if they are this run's own."""
+        """Those of the word vectors and of the rehearsal."""
+        rehearsal = seconds_of(self.run) if self.settings.all_rows and self.run is not None else 0.0
+        return self._vector_seconds + rehearsal
+
+    @property
+    def _vector_seconds(self) -> float:
+        """How long the word vectors took, if they are this run's own."""
         is_own = self.vectors is not None and self.settings.embeddings == OWN_VECTORS
         return learning_seconds(self.vectors) if is_own and self.vectors is not None else 0.0
 
@@ -181,7 +187,7 @@ class Reviews(Task):
         missing = self.missing
         if missing is None:
             return {}
-        seconds = {"vector_seconds": self.seconds_before} if self.seconds_before else {}
+        seconds = {"vector_seconds": self._vector_seconds} if self._vector_seconds else {}
         return {"missing_words": missing.words, "missing_tokens": missing.token_share, **seconds}
 
     @property

@@ -30,27 +30,23 @@ def embed(
 ) -> None:
     """Train word vectors on prepared reviews or plain text, with one process per core."""
     import tenor
-    from tenor.embedding.questions import score_file
+    from tenor.embedding.questions import read_questions, score
     from tenor.world import detect
 
-    for file in evaluate or ():
-        if not file.is_file():
-            from tenor.errors import UsageError
-
-            raise UsageError("does not exist", where=file, remedy="check --evaluate")
+    questions = {file.name: read_questions(file) for file in evaluate or ()}  # before the training, which takes longer
     result = tenor.embed(source, out, settings, console.progress()).as_dict()
     if not detect().is_first:  # a launcher started several processes: only rank 0 prints
         return
     scores = {}
-    if evaluate:
+    if questions:
         vectors = tenor.load_vectors(out)
-        scores = {file.name: score_file(vectors, file) for file in evaluate}
+        scores = {name: score(vectors, found) for name, found in questions.items()}
         result["evaluation"] = scores
     rate = f"{result['words_per_s']:,.0f} words/s"
     human = f"{result['vocabulary']:,} words in {result['seconds']:.1f} s, {rate}, loss {result['loss']:.4f}"
     rows = [
-        [name, score["kind"], score["questions"], score["left_out"], score.get("spearman", score.get("accuracy"))]
-        for name, score in scores.items()
+        [name, found["kind"], found["questions"], found["left_out"], found.get("spearman", found.get("accuracy"))]
+        for name, found in scores.items()
     ]
     scored = table(["file", "kind", "questions", "left out", "score"], rows) if rows else ""
     console.result(result, "\n".join(filter(None, [human, scored, f"vectors: {out}"])))
