@@ -100,7 +100,7 @@ class TrainSettings(Settings):
     )
     model: str = setting(
         CHOSEN,
-        "Parts of the model: n-grams (wide), a recurrent network (deep), or both.",
+        "Parts of the model: n-grams (wide), a network over word vectors (deep), or both.",
         ("wide", "deep", "wide-deep"),
         group=MODEL,
     )
@@ -120,7 +120,9 @@ class TrainSettings(Settings):
     deep_length: int = setting(
         400, "Deep part: maximum words per review; of longer reviews it reads the beginning and the end.", group=MODEL
     )
-    cell: str = setting(CHOSEN, "Recurrent cell. qrnn is light and fast.", tuple(CELLS), group=MODEL)
+    cell: str = setting(
+        CHOSEN, "Deep part: a convolution (conv), or a recurrent cell; qrnn is a fast one.", tuple(CELLS), group=MODEL
+    )
     embedding_dim: int = setting(CHOSEN, "Width of the word vectors.", group=MODEL)
     hidden: int = setting(CHOSEN, "Width of the hidden state, per direction.", group=MODEL)
     layers: int = setting(CHOSEN, "Number of recurrent layers.", group=MODEL)
@@ -385,9 +387,9 @@ class TrainSettings(Settings):
         if self.from_run and self.embeddings not in (CHOSEN, NO_VECTORS):
             what = f"--embeddings {self.embeddings} has no effect with --from, which starts from the run's word vectors"
             raise UsageError(what, remedy="omit --embeddings")
-        if self.from_run and self.task != "reviews":
-            what = f"--from has no effect with --task {self.task}"
-            raise UsageError(what, remedy="omit --from, or use --task reviews")
+        if self.from_run and not TASKS[self.task].reads_text:
+            what = f"--from has no effect with --task {self.task}, which does not train on reviews"
+            raise UsageError(what, remedy="omit --from, or omit --task")
         if self.patience and self.keep == "last":
             what = f"--patience {self.patience} contradicts --keep last"
             raise UsageError(what, remedy="use --keep best, or omit --patience")
