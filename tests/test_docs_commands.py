@@ -166,7 +166,7 @@ def test_a_block_of_the_readme_works(block: Block, tmp_path: Path) -> None:
     assert (tmp_path / "run" / "result.json").exists()
 
 
-@pytest.mark.parametrize("block", chosen(HOW_TO, ""), ids=name_of)
+@pytest.mark.parametrize("block", [*chosen(HOW_TO, ""), *chosen(HOW_TO, "", "python")], ids=name_of)
 def test_a_block_of_a_how_to_page_works(block: Block, folder: Path) -> None:
     run_block(block, folder)
 
@@ -200,5 +200,7 @@ def test_blocks_that_are_not_run_are_listed_with_their_reason() -> None:
 
 
 @pytest.mark.parametrize("page", [README, QUICKSTART, *HOW_TO], ids=lambda page: page.stem)
-def test_no_command_hides_in_an_indented_block(page: Path) -> None:
+def test_no_command_hides_in_another_kind_of_block(page: Path) -> None:
+    fences = re.findall(r"^ *(?:```|~~~) *(\S*)", page.read_text("utf-8"), re.M)
+    assert set(fences[::2]) <= {"sh", "python", "toml", "text"}
     assert re.findall(r"^(?: {4}|\t)\s*(?:tenor|dask|torchrun|mpirun|srun|pip) .*", page.read_text("utf-8"), re.M) == []

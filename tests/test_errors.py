@@ -52,6 +52,13 @@ def test_where_is_left_as_it_is() -> None:
     assert error.for_command_line == "a --cell/file: wants --out; give --out a folder"
 
 
+def test_a_library_s_message_keeps_no_full_stop_before_the_remedy() -> None:
+    assert (
+        str(TenorError("is damaged: not a parquet file.", remedy="fetch it"))
+        == "is damaged: not a parquet file; fetch it"
+    )
+
+
 def _kinds(base: type[TenorError] = TenorError) -> list[type[TenorError]]:
     return [base, *(kind for sub in base.__subclasses__() for kind in _kinds(sub))]
 

@@ -70,7 +70,7 @@ class TenorError(Exception):
 
     def _join(self, what: str, remedy: str) -> str:
         located = f"{self.where}: {what}" if self.where else what
-        return f"{located}; {remedy}" if remedy else located
+        return f"{located.removesuffix('.')}; {remedy}" if remedy else located  # messages of libraries end with a stop
 
     def to_dict(self) -> dict[str, Any]:
         """Return the error as JSON values, to be raised again in another process by `from_dict`.

@@ -157,7 +157,9 @@ def test_a_table_in_memory_is_measured_like_a_file(run: Path, make_run: Callable
     columns = {"text": [review.text for review in reviews], "rating": [review.rating for review in reviews]}
     expected = tenor.evaluate(run, write_json_lines(tmp_path / "new.jsonl", reviews))
     assert tenor.evaluate(run, columns) == tenor.evaluate(run, pa.table(columns), progress=False) == expected
-    with pytest.raises(UsageError, match="a int is neither the name of a file or folder nor a data frame"):
+    with pytest.raises(
+        UsageError, match="a value of type int is neither the name of a file or folder nor a data frame"
+    ):
         tenor.evaluate(run, 5)  # type: ignore[arg-type]
     titled, heard = make_run(text={"title_column": "head"}), Heard()
     with_titles = {**columns, "head": ["superb"] * len(reviews)}

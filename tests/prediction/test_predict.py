@@ -11,6 +11,10 @@ import pytest
 from helpers.corpora import make_reviews, write_csv, write_json_lines
 
 import tenor
+from tenor import compiled
+from tenor.cli.commands import evaluate as evaluate_command
+from tenor.cli.commands import predict as predict_command
+from tenor.cli.console import Console
 from tenor.corpus.texts import read_piece_texts, text_source
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
@@ -19,6 +23,7 @@ from tenor.errors import CorpusError, UsageError
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
+from tenor.preparation.job.startup import COMPILING
 from tenor.progress import Silent
 
 TEXTS = [review.text for review in make_reviews(300, seed=9)]
@@ -121,3 +126,33 @@ def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     for settings in (tenor.PredictSettings, tenor.EvaluateSettings):
         with pytest.raises(UsageError, match="threads cannot be -1"):
             settings(threads=-1)
+
+
+def test_every_command_computes_with_the_threads_that_it_is_given(
+    run: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+    threads = property(lambda model: 1, lambda model, number: used.append(number))
+    monkeypatch.setattr(tenor.SentimentModel, "threads", threads, raising=False)  # otherwise set by its constructor
+    texts, settings = plain(tmp_path / "new.txt"), tenor.PredictSettings(threads=3)
+    for work in (
+        lambda: tenor.evaluate(run, data, threads=3),
+        lambda: tenor.predict(run, texts, tmp_path / "out.jsonl", settings),
+        lambda: predict_command._print(Console(json=True), run, [str(texts)], settings),
+    ):
+        used.clear()
+        work()
+        assert used[-1] == 3
+
+
+def test_commands_say_that_they_compile(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiled, "is_kept", lambda function: False)
+    raw = write_csv(tmp_path / "new.csv", make_reviews(300, seed=9))
+    predict_command._print(Console(json=True), run, [str(raw)], tenor.PredictSettings())
+    assert capsys.readouterr().err.count(COMPILING) == 1
+    evaluate_command._measure(Console(json=True), run, str(raw), tenor.EvaluateSettings())
+    assert capsys.readouterr().err.count(COMPILING) == 1
+    tenor.prepare([raw], tmp_path / "data", workers=1, progress=(heard := Heard()))
+    assert heard.lines == [COMPILING]

@@ -32,13 +32,13 @@ def test_arrays_and_series_are_lists_of_texts(model: tenor.SentimentModel) -> No
     assert model.predict([]) == [] and model.predict(np.array([], dtype=str)) == []
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
 def assert_same(found: list[tenor.Prediction], expected: list[tenor.Prediction]) -> None:
     """Batches of other sizes are computed in another order, so probabilities are equal up to rounding."""
     assert [(one.label, one.known_words) for one in found] == [(one.label, one.known_words) for one in expected]
     assert [one.probability for one in found] == pytest.approx([one.probability for one in expected], abs=1e-6)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("pandas") is None, reason="pandas is not installed")
 def test_a_pandas_series_with_missing_values(model: tenor.SentimentModel) -> None:
     import pandas as pd
 
@@ -62,12 +62,12 @@ def test_missing_values_are_empty_texts() -> None:
     [
         ("great food", r"one string instead of a list of texts; pass a list: \['great food'\]"),
         (b"great food", "one string"),
-        ({"text": "fine"}, "got a dict"),
-        ({"fine"}, "got a set instead of a list of texts"),  # has no order
-        (5, "got a int instead of a list of texts"),
-        (None, "got a NoneType"),
-        (np.array([["a"], ["b"]]), "got a ndarray"),
-        (np.array("a"), "got a ndarray"),
+        ({"text": "fine"}, "got a value of type dict"),
+        ({"fine"}, "got a value of type set instead of a list of texts"),  # has no order
+        (5, "got a value of type int instead of a list of texts"),
+        (None, "got a value of type NoneType"),
+        (np.array([["a"], ["b"]]), "got a value of type ndarray"),
+        (np.array("a"), "got a value of type ndarray"),
         (["fine", "also", 3], r"text 2 \(counted from 0\) is not a string but int 3"),
         (["fine", b"bytes"], r"text 1 \(counted from 0\) is not a string but bytes"),
         (["fine", ["a", "list"]], "text 1 .* is not a string but list"),

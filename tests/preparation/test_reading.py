@@ -155,7 +155,7 @@ def test_archives_arrays_and_standard_input_give_the_bytes_of_a_plain_file(
     assert not [file.name for file in tmp_path.iterdir() if file.name.startswith(".")]
     assert json.loads((tmp_path / "piped" / "job.json").read_text())["inputs"] == ["-"]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"what is this")))
-    with pytest.raises(CorpusError, match="standard input: does not have a known format; give format"):
+    with pytest.raises(CorpusError, match=r"^standard input: does not have a known format; give format"):
         prepare(["-"], tmp_path / "none", PrepareSettings(workers=1))
     assert not [file.name for file in tmp_path.iterdir() if file.name.startswith(".")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import re
 import subprocess
 from dataclasses import fields
 
@@ -50,6 +51,13 @@ def test_the_tables_load_neither_torch_nor_numpy() -> None:
     look = "import sys, tenor.training.settings; print([name for name in ('torch', 'numpy') if name in sys.modules])"
     found = subprocess.run(python("-c", look), env=child_environment(), capture_output=True, check=True, text=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_no_module_outside_asks_which_task_it_has() -> None:
+    home, names = SOURCE / "tenor" / "training" / "tasks", "|".join(TASKS)
+    compared = re.compile(rf"\btask (?:==|!=|in|not in) \W*(?:{names})\W")
+    files = [file for file in (SOURCE / "tenor").rglob("*.py") if home not in file.parents]
+    assert [str(file) for file in files if compared.search(file.read_text("utf-8"))] == []
 
 
 def test_no_module_outside_asks_which_strategy_it_has() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
 from tenor.corpus.sources import find_sources
+from tenor.errors import TenorError
 
 Find = Callable[[Sequence[str | Path], Wanted], list[Source]]
 
@@ -39,9 +40,23 @@ def all_sources(
         saved = folder / "standard input"
         digest = _save(saved)
         names = [saved if str(name) == DASH else name for name in inputs]
-        yield [_named(source, str(saved), digest) for source in find(names, wanted)]
+        with _naming_standard_input(saved):
+            sources = find(names, wanted)
+        yield [_named(source, str(saved), digest) for source in sources]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _naming_standard_input(saved: Path) -> Iterator[None]:
+    """Errors name standard input instead of the hidden copy, which the user does not know."""
+    try:
+        yield
+    except TenorError as error:
+        values = error.to_dict()
+        if values["where"]:
+            values["where"] = values["where"].replace(str(saved), saved.name, 1)
+        raise TenorError.from_dict(values) from error
 
 
 def _save(path: Path) -> str:

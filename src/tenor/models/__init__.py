@@ -1,1 +1,1 @@
-"""The recurrent classifier, its parts, and the small dense network. This folder knows nothing about workers."""
+"""The classifier of reviews with its wide and deep parts, and small networks. This folder knows nothing of workers."""

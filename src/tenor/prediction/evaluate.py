@@ -113,7 +113,7 @@ def evaluate(
     if isinstance(data, str | Path):
         return _evaluate(ref, data, settings, progress)
     if not is_frame(data):
-        what = f"a {type(data).__name__} is neither the name of a file or folder nor a data frame"
+        what = f"a value of type {type(data).__name__} is neither the name of a file or folder nor a data frame"
         raise UsageError(what, remedy=f"give a name, or {ACCEPTED}")
     title = title_of(model_of(ref).config) if settings.title_column is None else None
     with tempfile.TemporaryDirectory(prefix="tenor-") as folder:

@@ -30,8 +30,8 @@ def as_texts(texts: Texts) -> list[str] | pa.Array | pa.ChunkedArray:
         or not isinstance(texts, Iterable)
         or getattr(texts, "ndim", 1) != 1
     ):
-        kind = type(texts).__name__
-        raise UsageError(f"got a {kind} instead of a list of texts", remedy="pass one column of texts")
+        what = f"got a value of type {type(texts).__name__} instead of a list of texts"
+        raise UsageError(what, remedy="pass one column of texts")
     return [text if isinstance(text, str) else _missing(text, place) for place, text in enumerate(texts)]
 
 

@@ -14,7 +14,6 @@ def largest_unpacked(packed: int) -> int:
     return min(MAX_UNPACKED, max(RATIO_FROM, MAX_RATIO * packed))
 
 
-def too_large(path: str) -> CorpusError:
+def too_large(path: str, remedy: str = "if the file is genuine, unpack it first") -> CorpusError:
     """The error for a file that unpacks to more than the limit."""
-    remedy = "if the file is genuine, unpack it first"
     return CorpusError(f"unpacks to more than {MAX_RATIO} times its size", where=path, remedy=remedy)

@@ -31,6 +31,7 @@ _ROWS = 4096
 _SLICE = 8 << 20  # decoded bytes of a batch, unless a single row has more
 _CHUNK = 4 << 30  # maximum bytes of one column in one row group; writers stay below a quarter of it
 _DELTA = 64 << 20  # decoded bytes of a batch of delta-encoded strings
+_REWRITE = "if the file is genuine, save it again without compression, or as CSV"
 _ERRORS = (pa.ArrowException, OSError, ValueError, LookupError)
 
 
@@ -156,7 +157,7 @@ def _read(
         sizes = _sizes(batch)
         unpacked += int(sizes.sum())
         if unpacked > largest_unpacked(packed):
-            raise too_large(where)
+            raise too_large(where, _REWRITE)
         for first, last in _slices(sizes):
             yield _batch(batch.slice(first, last - first), columns, line + first, unlabelled)
         line += batch.num_rows
@@ -194,7 +195,7 @@ def _check_sizes(metadata: Any, groups: range, chunks: list[Any], where: str) ->
             remedy="write the file again with smaller row groups",
         )
     if max(rows, sum(sizes)) > largest_unpacked(packed):
-        raise too_large(where)
+        raise too_large(where, _REWRITE)
     return packed
 
 

@@ -112,7 +112,7 @@ def _sources(inputs: Inputs, wanted: Wanted, out: Path) -> contextlib.AbstractCo
     given: list[object] = [inputs] if is_one else list(cast(Iterable[object], inputs))
     names = [name for name in given if isinstance(name, str | Path)]
     if other := [name for name in given if not isinstance(name, str | Path)]:
-        what = f"a {type(other[0]).__name__} is neither the name of a file nor a data frame"
+        what = f"a value of type {type(other[0]).__name__} is neither the name of a file nor a data frame"
         raise UsageError(what, remedy=f"give names of files, or {ACCEPTED}")
     names = [name for name in names if Path(name).resolve() != out]  # a shell's * may list `out` too
     if not names:
