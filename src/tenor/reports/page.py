@@ -190,12 +190,15 @@ _NUMBER = re.compile(r"(?:[×±$] ?)?([-−+]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\
 
 
 def _read(text: str) -> float | None:
-    """The number in a text such as `1,234`, `± 5%`, `0.96–1.02` or `+1.2 (0.3 to 2.1)`; None for other words."""
+    """The number in a text such as `1,234`, `± 5%`, `0.96–1.02` or `+1.2 (0.3 to 2.1)`.
+
+    None for other words, and for plain numbers, which the page's script reads itself.
+    """
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
-    value = float(found[2].replace(",", "") + (found[3] or ""))
-    return -value if found[1] in ("-", "−") and found[1] else value
+    digits = found[1].replace("−", "-") + found[2].replace(",", "") + (found[3] or "")
+    return None if digits == text else float(digits)
 
 
 def _is_long(value: Any) -> bool:

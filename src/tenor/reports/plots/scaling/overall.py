@@ -161,7 +161,7 @@ def _bars(axes: Any, points: Sequence[tuple[float, ...]], **style: Any) -> None:
 
 
 def _words(name: str, points: Sequence[ScalingPoint], unit: str) -> str:
-    parts = []
+    parts: list[str] = []
     base = next(iter(_apart(points)), None)
     for point in points:
         many = counted(point.workers, "worker") if not parts else f"{point.workers:g}"
