@@ -113,7 +113,8 @@ def _refuse(folder: Path, settings: Mapping[str, Any], strategy: str, environmen
     traits = STRATEGIES[strategy]
     if traits.has_server or traits.splits_model:
         what = f"was trained with --strategy {strategy}, whose log does not tell what a worker's step costs"
-        planned = f"; `tenor plan --strategy {strategy}` then predicts {strategy}" if traits.has_server else ""
+        planned = f"; `tenor plan --strategy {strategy}` then predicts {strategy}"
+        planned = planned if traits.has_server else f"; no plan predicts {strategy}"
         raise RunError(what, where=folder, remedy=f"plan from a run with --strategy single or allreduce{planned}")
     if environment.get("device", settings.get("device")) == "cuda":
         what = "was trained on GPUs, and the formulas of a plan are those of processors"
