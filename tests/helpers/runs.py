@@ -30,6 +30,8 @@ def write_run(
     rate = {"samples_per_s": 1450.2, "tokens_per_s": 251_000.0}
     result = {
         "steps": epochs * steps,
+        "train_rows": 25_000,
+        "vector_seconds": 12.5,
         "epochs": epochs,
         "seconds": events[-1]["seconds"],
         **rate,

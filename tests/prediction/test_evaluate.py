@@ -74,6 +74,7 @@ def test_the_command_accounts_for_every_row(run: Path, tmp_path: Path) -> None:
     values = run_tenor("evaluate", run, raw, "--max-rejects", "0.1", "--json").ok().json
     left_out = sum(values["dropped"].values()) + sum(values["rejected"].values())
     assert values["rows_read"] == 347 == values["rows"] + left_out
+    assert values["train_rows"] == json.loads((run / "result.json").read_text())["train_rows"] > 0
     said = accounting(values)
     assert said.startswith("347 rows read: 300 measured, ") and "neutral 40" in said and "empty 7" in said
     assert metrics_table(values, "new.csv").startswith("new.csv, 300 rows\n")
@@ -150,6 +151,8 @@ def test_a_split_is_named_above_its_table(run: Path, data: Path) -> None:
     rows = json.loads((data / "manifest.json").read_text("utf-8"))["splits"]["valid"]["rows"]
     said = run_tenor("evaluate", run, data, "--split", "valid").ok().stdout
     assert said.startswith(f"valid split, {rows:,} rows\n") and f"{rows:,} rows read: {rows:,} measured" in said
+    learned = json.loads((run / "result.json").read_text())["train_rows"]
+    assert said.rstrip().endswith(f"the model learned from {learned:,} rows")
 
 
 def test_a_table_in_memory_is_measured_like_a_file(run: Path, make_run: Callable[..., Path], tmp_path: Path) -> None:

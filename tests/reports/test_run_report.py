@@ -89,6 +89,7 @@ def test_the_numbers_are_there(run: Path) -> None:
             assert f"{count:,}" in words and f"{count / sum(row):.1%}" in words
     machine = json.loads((run / "environment.json").read_text("utf-8"))["machine"]
     assert "lstm" in words and "allreduce" in words and machine["processor"] in words
+    assert "Training rows 25,000" in words and "steps, after 12 s of learning word vectors" in words
 
 
 def test_scaling_agrees_with_figures_computed_by_hand(run: Path, tmp_path: Path) -> None:

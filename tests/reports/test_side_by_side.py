@@ -43,6 +43,7 @@ def test_runs_that_differ_in_workers_get_speed_up_and_convergence(runs: list[Pat
     text = page(runs)
     assert "3 runs side by side" in text and "Learning curves over epochs" in text
     assert "1,000 samples/s with 1 worker; 1,414 with 2 (1.41× the first, 71% of ideal)" in text
+    assert "training rows" in text and "25,000" in text and "seconds of word vectors" in text
     assert "Epochs until a validation accuracy of" in text and "Calibration on the test split" in text
     assert "Confusion matrices on the test split" in text and "Accuracy against dollars" not in text
 

@@ -74,6 +74,7 @@ class Evaluation(Metrics):
         abstain_below: The confidence below which the model gives no answer; 0 means that it always answers.
         coverage: Share of the rows that are answered.
         covered_accuracy: Share of the answered rows whose label is predicted; None if none is answered.
+        train_rows: Rows that the model learned from; None if its run does not say.
     """
 
     rows_read: int
@@ -82,6 +83,7 @@ class Evaluation(Metrics):
     abstain_below: float = 0.0
     coverage: float = 1.0
     covered_accuracy: float | None = None
+    train_rows: int | None = None
 
 
 def measure(scores: Scores, classes: Sequence[str]) -> Metrics:

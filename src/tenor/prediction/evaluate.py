@@ -18,7 +18,7 @@ from tenor.engines.local import LocalEngine
 from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
 from tenor.environment import num_workers
-from tenor.errors import CorpusError, StoreError, UsageError
+from tenor.errors import CorpusError, RunError, StoreError, UsageError
 from tenor.evaluation.label_check import check_labels
 from tenor.evaluation.labelled import choose_rule
 from tenor.evaluation.metrics import Evaluation, measure, measure_covered
@@ -37,11 +37,13 @@ from tenor.runtime.model import SentimentModel
 from tenor.settings import chosen
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
+from tenor.store.trusted import read_json
 from tenor.threads import describe_team
 
 if TYPE_CHECKING:
     from tenor.options import EvaluateOptions
 
+MAX_BYTES = 16 << 20  # of result.json
 _LABELS = ("labels", "negative", "positive")
 
 
@@ -141,7 +143,16 @@ def _evaluate(
     metrics, counts = measure(scores, model.classes), selected.counts
     rows = {"rows_read": counts.read, "dropped": counts.dropped, "rejected": counts.rejected}
     values: dict[str, Any] = {**vars(metrics), **rows, **measure_covered(scores, settings.abstain_below)}
-    return Evaluation(**values)
+    return Evaluation(**values, train_rows=_train_rows(Path(ref.run)))
+
+
+def _train_rows(run: Path) -> int | None:
+    """How many rows the model learned from; None if the run is unfinished, or a file of weights alone."""
+    try:
+        rows = read_json(run / "result.json", MAX_BYTES, RunError).get("train_rows")
+    except (OSError, RunError):  # the metrics do not need it
+        return None
+    return rows if type(rows) is int and rows >= 0 else None
 
 
 def select_rows(

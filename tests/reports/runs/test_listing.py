@@ -45,6 +45,7 @@ def test_runs_are_found_three_levels_deep_and_summarised(folder: Path) -> None:
     one, unfinished, _ = found
     result = json.loads((folder / "a" / "result.json").read_text("utf-8"))
     assert (one.state, one.workers, one.epochs, one.steps) == ("finished", 1, 2, 6)
+    assert (one.train_rows, one.vector_seconds) == (25_000, 12.5) and unfinished.train_rows is None
     assert (
         one.test_accuracy == result["test"]["accuracy"] and one.calibration_error == result["test"]["calibration_error"]
     )
@@ -122,6 +123,7 @@ ODD: list[Any] = [None, True, "x", [], {}, 1e308, "\x1b[31mred\n", [[1]], {"accu
 def test_odd_values_are_left_out(tmp_path: Path, odd: Any) -> None:
     write_run(tmp_path / "run", epochs=1, steps=2, settings={"cell": odd, "workers": odd, "\x1b[0m": odd})
     names = ("test", "valid", "workers", "seconds", "steps", "epochs", "weights_sha256")
+    names += ("train_rows", "vector_seconds")
     (tmp_path / "run" / "result.json").write_text(json.dumps(dict.fromkeys(names, odd)))
     (tmp_path / "run" / "environment.json").write_text(json.dumps({"date": odd, "machine": odd}))
     (found,) = tenor.list_runs(tmp_path)

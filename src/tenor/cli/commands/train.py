@@ -53,6 +53,8 @@ def train(
     added = f" and {result['added_rows']:,} added rows" if result.get("added_rows") else ""
     human = f"{result['steps']:,} steps on {result['train_rows']:,} rows{added} in {result['seconds']:.1f} s"
     human += f", {result['samples_per_s']:,.0f} samples/s"
+    if "vector_seconds" in result:
+        human += f", after {result['vector_seconds']:.1f} s of learning word vectors"
     measured = result.get("rehearsal", result)
     split = "test" if measured["test"] else "valid"
     title = f"rehearsal, {split} split" if "rehearsal" in result else f"{split} split"

@@ -38,7 +38,9 @@ class RunSummary:
         workers: Number of workers.
         epochs: Completed epochs.
         steps: Updates of the weights.
-        seconds: Training time.
+        train_rows: Rows that the model learned from.
+        seconds: Training time, without that of word vectors.
+        vector_seconds: Time of learning word vectors before the training.
         samples_per_s: Samples per second.
         valid_accuracy: Accuracy on the validation rows.
         test_accuracy: Accuracy on the test rows.
@@ -60,7 +62,9 @@ class RunSummary:
     workers: int | None = None
     epochs: int | None = None
     steps: int | None = None
+    train_rows: int | None = None
     seconds: float | None = None
+    vector_seconds: float | None = None
     samples_per_s: float | None = None
     valid_accuracy: float | None = None
     test_accuracy: float | None = None
@@ -147,6 +151,8 @@ def summarise_run(run: RunData, folder: str) -> RunSummary:
         workers=_whole(result.get("workers") or settings.get("workers")),
         epochs=_whole(result.get("epochs", last.get("epoch"))),
         steps=_whole(result.get("steps", last.get("step"))),
+        train_rows=_whole(result.get("train_rows")),
+        vector_seconds=number(result.get("vector_seconds")),
         seconds=number(result.get("seconds", last.get("seconds"))),
         samples_per_s=number(result.get("samples_per_s")),
         valid_accuracy=number(valid.get("accuracy")),

@@ -110,7 +110,12 @@ def _figures(run: RunData, split: str) -> list[tuple[str, str, str]]:
         note = page.show(workers) if count is None else counted(count, "worker")
         found.append(("Samples per second", f"{rate:,.0f}", note if workers else ""))
     if (seconds := number(run.result.get("seconds"))) is not None:
-        found.append(("Training time", f"{seconds:,.0f} s", f"{page.show(run.result.get('steps'))} steps"))
+        note = f"{page.show(run.result.get('steps'))} steps"
+        if (before := number(run.result.get("vector_seconds"))) is not None:
+            note += f", after {before:,.0f} s of learning word vectors"
+        found.append(("Training time", f"{seconds:,.0f} s", note))
+    if (rows := number(run.result.get("train_rows"))) is not None:
+        found.append(("Training rows", f"{rows:,.0f}", ""))
     return found
 
 

@@ -74,14 +74,17 @@ def _are_on_one_machine(runs: Sequence[RunData]) -> bool:
 
 def _figures(named: Mapping[str, RunData], split: str) -> str:
     shown = measures(*(run.metrics(split) for run in named.values()))
-    head = ["run", "workers", "epochs", *shown.values(), "seconds", "samples/s", "processor"]
+    head = ["run", "workers", "training rows", "epochs", *shown.values()]
+    head += ["seconds", "seconds of word vectors", "samples/s", "processor"]
     rows = [
         [
             name,
             number(run.result.get("workers")),
+            number(run.result.get("train_rows")),
             number(run.result.get("epochs")),
             *(three(run.metrics(split).get(measure)) for measure in shown),
             number(run.result.get("seconds")),
+            number(run.result.get("vector_seconds")),
             number(run.result.get("samples_per_s")),
             str(run.machine.get("processor", "–")),
         ]

@@ -91,6 +91,7 @@ def _row(values: dict[str, Any]) -> dict[str, Any]:
     return {
         **scores,
         "majority_accuracy": baseline,
+        "train_rows": values["train_rows"],
         "samples_per_s": values["samples_per_s"],
         "seconds": values["seconds"],
     }

@@ -146,6 +146,7 @@ def _refuse(run: Path, before: Mapping[str, Any], now: Mapping[str, Any], names:
 def _check_shown(result: Mapping[str, Any], file: Path) -> None:
     """Raise RunError if a figure that the command shows again is not a number."""
     figures = {name: result.get(name) for name in ("steps", "seconds", "samples_per_s")}
+    figures |= {name: result[name] for name in ("train_rows", "vector_seconds") if name in result}
     for split in ("valid", "test"):
         if not isinstance(measured := result.get(split), dict):
             raise RunError(f"'{split}' is not a JSON object", where=file, remedy="train again in another folder")
