@@ -180,9 +180,7 @@ def _train(
     if now.blocks < total:
         progress.say(f"the time limit ended the word vectors after {now.blocks / total:.0%} of their words")
     if now.mean > FIRST_LOSS:
-        progress.warn(
-            f"the mean loss is {now.mean:.4g}, but vectors that know nothing have {FIRST_LOSS:.2f}; lower --lr"
-        )
+        progress.warn(f"the mean loss is {now.mean:.4g}, but random vectors have {FIRST_LOSS:.2f}; lower --lr")
     result = {
         "words": work.words.total,
         "vocabulary": len(work.words.words),

@@ -40,7 +40,9 @@ class EmbedSettings(Settings):
         5, "Largest distance between a word and its neighbours; each window draws its own, up to this.", group=MODEL
     )
     negative: int = setting(
-        15, "Negative sampling: random words that the words of a window are told apart from.", group=OPTIMISATION
+        15,
+        "Negative sampling: random words per window, which the model learns to distinguish from real ones.",
+        group=OPTIMISATION,
     )
     subwords: bool = setting(
         False,

@@ -21,7 +21,7 @@ def make_engine(settings: EngineSettings) -> Engine:
     if settings.engine == "local":
         if settings.cluster:
             raise UsageError(
-                "--cluster does not belong to --engine local", remedy="add --engine dask or --engine spark, or omit it"
+                "--cluster has no effect with --engine local", remedy="add --engine dask or --engine spark, or omit it"
             )
         from tenor.engines.local import LocalEngine
 

@@ -12,7 +12,7 @@ GOALS = ("accuracy", "f1-macro", f"{_AT_PRECISION}P")
 
 @dataclass(frozen=True)
 class Goal:
-    """What a threshold is chosen for; `precision` is that of the positive class which must be reached."""
+    """What a threshold is chosen for; `precision` is the precision that the positive class must reach."""
 
     kind: str
     precision: float = 0.0

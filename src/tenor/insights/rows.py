@@ -26,7 +26,7 @@ from tenor.preparation.tokeniser.tokenise import Tokeniser, TokeniserSettings
 from tenor.preparation.tokeniser.words import word_hashes
 from tenor.store.atomic import replacing
 
-MOST_WORDS = 1 << 18  # different words of the table of spellings; then it starts anew
+MOST_WORDS = 1 << 18  # in the table of spellings; a larger table is emptied
 SCORED_ROWS = 1024  # rows of a batch of a row file
 SCHEMA = pa.schema(
     [

@@ -54,7 +54,7 @@ def _parse(value: str) -> int:
 
 
 def choose_period(days: NDArray[np.int32]) -> str:
-    """The shortest period that gives at most MOST_PERIODS, of days that are all known."""
+    """The shortest period that divides the days, which must all be known, into at most MOST_PERIODS."""
     span = int(days.max()) - int(days.min()) + 1
     return next((name for name, length in _PERIOD_DAYS.items() if span / length <= MOST_PERIODS), "year")
 

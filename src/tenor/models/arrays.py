@@ -45,7 +45,7 @@ def arrays_sha256(weights: Mapping[str, Array]) -> str:
 
 
 def title(name: str, shape: tuple[int, ...], dtype: str) -> bytes:
-    """What stands before the bytes of an array in the hash. The names of types are torch's, such as torch.float32."""
+    """The description of an array, which is hashed before its bytes. Types have torch's names: torch.float32."""
     return f"{name} {tuple(shape)} {dtype}\n".encode()
 
 

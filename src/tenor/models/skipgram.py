@@ -15,7 +15,7 @@ IGNORED = 40.0  # the size of a logit without a gradient: its loss is below 1e-1
 
 
 class SkipGram(StagedModel):
-    """Two tables: the vectors of words as neighbours (`inputs`), and those of words that are predicted (`outputs`).
+    """Two tables: the vectors of neighbours (`inputs`) and the vectors of predicted words (`outputs`).
 
     A sample is a column of `batch.inputs`: the word, its noise words, and then its neighbours, NONE at the end. The
     logits have the shape (batch, neighbours, 1 + noise words). Those of missing neighbours, and of noise words that

@@ -67,7 +67,7 @@ def shown(progress: Shown) -> Progress:
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a Jupyter notebook or of something alike."""
+    """Whether this is the kernel of a Jupyter notebook or of a similar program."""
     module = sys.modules.get("IPython")  # never imported for this question
     shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
     return shell is not None and getattr(shell, "kernel", None) is not None

@@ -86,7 +86,7 @@ class Batcher(Generic[R]):
     Args:
         work: Computes a list of texts, in the thread: one result per text.
         limits: Sizes of batches and of the queue.
-        on_batch: Is told the size of each batch and its seconds, on the event loop.
+        on_batch: Called on the event loop with the size of each batch and its seconds.
     """
 
     def __init__(

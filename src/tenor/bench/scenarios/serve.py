@@ -1,9 +1,9 @@
 """Scenario `serve`: requests per second and waiting times of `tenor serve` beside a plain FastAPI endpoint.
 
-Clients send one review per request over connections that stay open, each its next one as soon as it has an answer. The
-row `slow-headers` holds connections open that never finish their request, and measures how long /healthz takes.
-Clients, service and model share the machine: beside other busy programs, waiting times are those of the machine's
-scheduler, and only `cpu_ms_per_answer` can be compared.
+Clients send one review per request over connections that stay open. A client sends its next request as soon as it has
+the answer. The row `slow-headers` holds connections open that never finish their request, and measures how long
+/healthz takes. Clients, service and model share the machine: beside other busy programs, waiting times are those of the
+machine's scheduler, and only `cpu_ms_per_answer` can be compared.
 """
 
 from __future__ import annotations

@@ -63,9 +63,6 @@ def _describe(result: dict[str, Any], measured_on: str) -> str:
     names = list(result["per_class"])
     rows = [[f"true {name}", *counts] for name, counts in zip(names, result["confusion"], strict=True)]
     confusion = table(["", *(f"predicted {name}" for name in names)], rows)
-    learned = f"
-the model learned from {result['train_rows']:,} rows" if result["train_rows"] is not None else ""
+    learned = f"\nthe model learned from {result['train_rows']:,} rows" if result["train_rows"] is not None else ""
     parts = [metrics_table(result, measured_on), confusion, reliability_table(result), accounting(result) + learned]
-    return "
-
-".join(parts)
+    return "\n\n".join(parts)

@@ -25,8 +25,8 @@ FORMATS = {  # value of --format: where the format is; in the order in which con
     "parquet": "tenor.corpus.formats.parquet:PARQUET",
     "text": "tenor.corpus.formats.plain_text:TEXT",
 }
-TEXT = "text"  # taken for a file that no format recognises
-DELIMITED = "csv"  # taken for such a file if the caller names a delimiter
+TEXT = "text"  # the format of a file that no format recognises
+DELIMITED = "csv"  # the format of such a file if the caller names a delimiter
 ENTRY_POINTS = "tenor.formats"
 _BOM = b"\xef\xbb\xbf"
 

@@ -1,9 +1,9 @@
 """The compiled loop of skip-gram: one window at a time, its noise words shared by all of its pairs.
 
-A window is a word and its neighbours. Skip-gram wants each neighbour's input vector to predict the word and not the
+A window is a word and its neighbours. Skip-gram trains each neighbour's input vector to predict the word and not the
 noise words. All pairs of a window share the same noise words (Ji et al. 2016, "Parallelizing Word2Vec in Shared and
-Distributed Memory"): so the window is three small matrix products over rows that stay in the cache, instead of many
-dot products over rows that do not. The rows are copied to memory whose width is a multiple of LANES, and products are
+Distributed Memory"): so the window is three small matrix products over rows that stay in the cache, instead of many dot
+products over rows that do not. The rows are copied to memory whose width is a multiple of LANES, and products are
 computed in tiles of 2 × 4 rows, so that the compiler uses whole vectors and loads each number for several products.
 While one window is computed, the rows of the next one are fetched.
 

@@ -78,8 +78,9 @@ def choose_buckets(counts: BucketCounts, share: float) -> NDArray[np.bool_]:
 def growth(before: Floats, recent: Floats, rows_before: float, rows_recent: float) -> Floats:
     """How surprising the number of recent rows of each phrase is: the signed root of its deviance, about a z-score.
 
-    If nothing had changed, the recent rows of a phrase would be a random part of all its rows. The chance of so many is
-    at most exp(-z² / 2) (Chernoff 1952), also for phrases in few rows, where a normal test fails.
+    If nothing had changed, the recent rows of a phrase would be a random part of all its rows. The probability
+    of at least that many is at most exp(-z² / 2) (Chernoff 1952), also for phrases in few rows, where a normal test
+    fails.
     """
     total = before + recent
     expected = rows_recent / (rows_before + rows_recent)
@@ -153,11 +154,15 @@ def make_phrase(counts: ExactCounts, words: Sequence[str], number: int, strength
 def group(phrases: Sequence[Phrase], similar: Similarity) -> list[list[Phrase]]:
     """Put phrases together that say the same. The best phrase of a group comes first, and the best group too.
 
-    A phrase joins the first group that has a strong single word of it ("waste product" joins "waste", "waste of
-    money") or a longer phrase in which it mostly occurs, or whose leader has the same stems, contains it or is
-    contained in it. It also joins if one of the first members differs from it in one word that can stand for the other
-    one ("quit working" joins "stopped working"). Two phrases that share only a negation say different things ("not
-    fit", "not buy").
+    A phrase joins the first group for which one of these is true:
+
+    - The group has a strong single word of the phrase ("waste product" joins "waste", "waste of money").
+    - The group has a longer phrase in which the phrase mostly occurs.
+    - Its leader has the same stems as the phrase, contains the phrase, or is contained in the phrase.
+    - One of its first members differs from the phrase in one word that can stand for the other one ("quit working"
+      joins "stopped working").
+
+    Two phrases that share only a negation say different things ("not fit", "not buy").
     """
     groups: list[list[Phrase]] = []
     for phrase in phrases:

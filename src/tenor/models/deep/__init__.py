@@ -1,1 +1,1 @@
-"""The deep part of the model: word vectors, recurrent cells, pooling over time."""
+"""The deep part of the model: word vectors, a convolution or recurrent cells, pooling over time."""

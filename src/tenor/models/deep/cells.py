@@ -1,4 +1,4 @@
-"""The recurrent cells by name: a table that loads no torch, so that settings can read it.
+"""The cells of the deep part by name: a table that loads no torch, so that settings can read it.
 
 A new cell needs one file and one entry here. Its class is called with (input width, hidden width), and with the window
 as well if it has one. Its `forward` takes inputs of shape (time, batch, input width) and returns a tuple that begins

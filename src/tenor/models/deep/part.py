@@ -1,4 +1,4 @@
-"""The deep part: word vectors, layers of a cell, masked pooling over time, a linear head."""
+"""The deep part: word vectors, a convolution or recurrent layers, masked pooling over time, a linear head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenor.models.stage import Stage
 
 
 class Deep(nn.Module):
-    """Word vectors, layers of a cell, a pooling over time, a linear head.
+    """Word vectors, a convolution or recurrent layers, a pooling over time, a linear head.
 
     Padding is at the end, so it cannot affect the outputs that the pooling reads. The backward direction reads each row
     reversed within its own length.

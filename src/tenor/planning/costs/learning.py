@@ -17,7 +17,7 @@ EVALUATION_ERROR = 0.02  # relative error of the measured error: rows of the val
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Errors on the validation split by samples, never rising, and the exponent with which they go on falling."""
+    """Errors on the validation split by samples, never rising, and the exponent with which they continue to fall."""
 
     samples: tuple[float, ...]
     errors: tuple[float, ...]

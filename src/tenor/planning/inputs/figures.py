@@ -36,7 +36,7 @@ def _wrong_figures(found: Measurement) -> Iterator[str]:
     if found.noise_scale is not None and not SMALLEST <= found.noise_scale.value <= LARGEST:
         yield "the noise scale is not above 0"
     if any(later.samples <= before.samples for before, later in pairwise(found.curve)):
-        yield "the validation curve does not go on"
+        yield "the points of the validation curve are not in order"
     if any(point.samples < 1 or not 0 <= point.accuracy <= 1 for point in found.curve):
         yield "an accuracy is not between 0 and 1, or after no samples"
     if (known := found.frequencies) is not None:

@@ -20,7 +20,7 @@ from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN, Vocabula
 from tenor.preparation.tokeniser.words import pack
 
 FEW = 1000  # texts that may be encoded without compiled code
-MOST_WORDS = 1 << 18  # of a table that grows; then it starts anew
+MOST_WORDS = 1 << 18  # in a table that grows; a larger table is emptied
 
 
 class Encoder:

@@ -6,4 +6,4 @@ from tenor.training.strategies.base import Strategy
 
 
 class Single(Strategy):
-    """All defaults."""
+    """Uses the default of the base class for everything."""

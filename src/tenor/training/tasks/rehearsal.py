@@ -19,7 +19,7 @@ MAX_BYTES = 16 << 20  # of result.json
 
 
 def folder_of(run: Path) -> Path:
-    """The folder of a run's rehearsal; a link could lead to any folder, in which the rehearsal would then go on."""
+    """The folder of a run's rehearsal. A link is refused, because it could make the rehearsal write to any folder."""
     folder = run / FOLDER
     if folder.is_symlink():
         raise RunError("is a symbolic link, not a folder", where=folder, remedy="remove the link")

@@ -133,7 +133,9 @@ class Words(Task):
 
 - {len(self.counted.words):,} words of width {self.settings.embedding_dim}; {self.counted.total:,} words of text
 """
-        return CardText("Word vectors", facts, "Figures say how well neighbours are told from noise words.\n")
+        return CardText(
+            "Word vectors", facts, "The figures say how well the model distinguishes neighbours from noise words.\n"
+        )
 
 
 def _read(data: Path) -> tuple[TextWords, NDArray[np.int32], float]:

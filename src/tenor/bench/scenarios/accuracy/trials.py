@@ -1,4 +1,4 @@
-"""Trains and measures one method with one seed; what several rows need is done once."""
+"""Trains and measures one method with one seed. Work that several rows share is done once."""
 
 from __future__ import annotations
 
