@@ -28,7 +28,8 @@ def test_contributions_add_up_to_the_logit(tmp_path: Path, characters: int) -> N
     model = tenor.load(run)
     tokens, lengths = model.encoder([TEXT])
     logit = model.parts.logits(tokens, lengths)[0, 0]
-    constant = model.parts.shifts[0] + model.parts.scales[0] * model.parts.wide_bias[0]
+    assert model.parts.wide is not None
+    constant = model.parts.shifts[0] + model.parts.scales[0] * model.parts.wide.bias[0]
     pieces = model.explain(TEXT)
     assert sum(piece.contribution for piece in pieces) + constant == pytest.approx(logit, abs=1e-5)
     by_ngram = model.explain(TEXT, ngrams=True)

@@ -40,11 +40,6 @@ class CombinedParts:
         own = [add_up] if self.wide is not None else []
         return [*own, find_largest] if self.deep is not None and self.deep.is_convolution else own
 
-    @property
-    def wide_bias(self) -> NDArray[np.float64]:
-        """(outputs,): what the wide part adds to the logits of every row; 0 without a wide part."""
-        return np.zeros(self.spec.num_outputs) if self.wide is None else self.wide.bias
-
     def probabilities(self, tokens: Ids, lengths: Ids) -> NDArray[np.float32]:
         """(rows, classes); a row without ids counts as one unknown word.
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tenor.groups import estimate_ring_bytes
-from tenor.planning.costs.communication import ring_bytes, ring_seconds, shared_memory_seconds, tree_seconds
+from tenor.planning.costs.communication import ring_bytes, ring_seconds, shared_memory_seconds
 from tenor.planning.costs.overlap import overlapped_seconds
 
 
@@ -38,11 +38,6 @@ def test_the_ring_takes_as_long_as_passing_parts_around(workers: int) -> None:
 
 def test_one_worker_sends_nothing() -> None:
     assert ring_seconds(1e9, 1, 1.0, 1.0) == ring_bytes(1e9, 1) == shared_memory_seconds(1e9, 1, 1.0, 1.0) == 0
-
-
-def test_a_tree_has_as_many_levels_as_it_needs() -> None:
-    for workers, levels in ((2, 1), (3, 2), (4, 2), (5, 3), (1024, 10)):
-        assert tree_seconds(1e6, workers, 0.001, 1e8) == pytest.approx(2 * levels * 0.011)
 
 
 def test_shared_memory_writes_once_and_reads_all() -> None:

@@ -1,12 +1,10 @@
 """Seconds that messages take: formulas with a latency per message and a bandwidth.
 
-Thakur, Rabenseifner and Gropp 2005, "Optimization of Collective Communication Operations in MPICH", derives the ring
-and the tree. All functions work on plain numbers and on NumPy arrays.
+Thakur, Rabenseifner and Gropp 2005, "Optimization of Collective Communication Operations in MPICH", derives the
+ring. All functions work on plain numbers and on NumPy arrays.
 """
 
 from __future__ import annotations
-
-import math
 
 
 def ring_seconds(payload: float, workers: int, latency: float, bytes_per_s: float) -> float:
@@ -18,11 +16,6 @@ def ring_seconds(payload: float, workers: int, latency: float, bytes_per_s: floa
     0.018
     """
     return 2 * (workers - 1) * (latency + payload / workers / bytes_per_s)
-
-
-def tree_seconds(payload: float, workers: int, latency: float, bytes_per_s: float) -> float:
-    """Add up over a binary tree and send the sum back: T = 2 ⌈log₂ N⌉ × (latency + payload / bandwidth)."""
-    return 2 * math.ceil(math.log2(workers)) * (latency + payload / bytes_per_s)
 
 
 def shared_memory_seconds(payload: float, workers: int, latency: float, bytes_per_s: float) -> float:
