@@ -3,8 +3,8 @@
 The speed-up is taken from the result, which compares runs of one turn. If the result has none, it is the rate divided
 by the median rate with the fewest workers of the same line. Efficiency is the speed-up divided by the ratio of the
 workers. For weak scaling, where the work grows with the workers, the rates grow in the same ideal way, so one
-definition serves both. Points with more workers than cores are hollow, apart from the line, and have no speed-up: they do not
-show how a program scales.
+definition serves both. Points with more workers than cores are hollow, apart from the line, and have no speed-up:
+they do not show how a program scales.
 """
 
 from __future__ import annotations
