@@ -39,7 +39,7 @@ RECURRENT = {
     **{"hidden": 64, "window": 7, "layers": 1, "bidirectional": True, "pooling": "max-mean"},
     **{"dropout": 0.4, "input_dropout": 0.4, "word_dropout": 0.0, "label_smoothing": 0.0},
 }
-DEEP = {"embedding_dim": 100, "embeddings": OWN_VECTORS, "lr": 2e-3}
+DEEP: dict[str, Any] = {"embedding_dim": 100, "embeddings": OWN_VECTORS, "lr": 2e-3}
 OTHER_TASKS: dict[str, Any] = {
     **{**WIDE, **DEEP, **CONV, "preset": "default", "model": "wide-deep", "embeddings": NO_VECTORS},
     **{"epochs": 3, "batch_size": 64, "hidden": 128, "vector_epochs": 1, "label_smoothing": 0.0},
