@@ -1,14 +1,16 @@
 """Every shell block of the README, the quickstart and the how-to pages runs, on small data, exactly as it is printed.
 
 A block is preceded by `<!-- not run: reason -->` if it cannot run on one machine; `NOT_RUN` lists all of them. Blocks
-behind `<!-- soak: reason -->` run in `make soak` only.
+behind `<!-- soak: reason -->` run in `make soak` only. The options of every command are parsed and checked in any case.
 """
 
 from __future__ import annotations
 
 import fcntl
+import inspect
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,12 +18,16 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import typer
 from helpers.corpora import make_reviews, write_csv, write_json_lines
 from helpers.mpi import MPI_VARIABLES
 from helpers.processes import child_environment, kill_group
+
+from tenor.cli import build_app
+from tenor.cli import command as command_line
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 README = DOCS.parent / "README.md"
@@ -159,7 +165,11 @@ def test_the_quickstart_works_from_top_to_bottom(story: Path) -> None:
     assert len((story / "predictions.txt").read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("block", [*chosen([README], ""), *chosen([README], "", "python")], ids=name_of)
+@pytest.mark.parametrize(
+    "block",
+    [*chosen([README], ""), *(pytest.param(block, marks=pytest.mark.soak) for block in chosen([README], "", "python"))],
+    ids=name_of,
+)
 def test_a_block_of_the_readme_works(block: Block, tmp_path: Path) -> None:
     write_json_lines(tmp_path / "reviews.jsonl.gz", make_reviews(60))
     run_block(block, tmp_path)
@@ -190,6 +200,42 @@ def test_the_python_of_the_quickstart_works(block: Block, folder: Path) -> None:
     for name in ("data", "run"):
         shutil.rmtree(folder / name)
     run_block(block, folder)
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The words after each `tenor` of a shell block."""
+    found = []
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = list(lexer)
+        for at, word in enumerate(words[:-1]):
+            if word == "tenor" and not set(words[at + 1]) & set("();<>|&"):
+                ends = (n for n in range(at, len(words)) if set(words[n]) <= set("();<>|&"))
+                found.append(words[at + 1 : next(ends, len(words))])
+    return found
+
+
+def test_every_command_is_found() -> None:
+    text = "cd tenor && tenor prepare - --out x | head\ntorchrun -m tenor train \\\n data --out run > log  # why\n"
+    assert commands_in(text) == [["prepare", "-", "--out", "x"], ["train", "data", "--out", "run"]]
+    assert sum(len(commands_in(block.text)) for page in (README, QUICKSTART, *HOW_TO) for block in blocks_of(page)) > 40
+
+
+@pytest.mark.parametrize("page", [README, QUICKSTART, *HOW_TO], ids=lambda page: page.stem)
+def test_every_option_exists_and_has_a_possible_value(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_inputs(tmp_path)
+    group: Any = typer.main.get_command(build_app())
+    for block in blocks_of(page):
+        for name, *words in commands_in(block.text):
+            command = group.commands[name]
+            context = command.make_context(name, words)
+            own = inspect.signature(inspect.unwrap(command.callback), eval_str=True).parameters
+            if "settings" in own:
+                command_line._gather(own["settings"].annotation, context, dict(context.params))
 
 
 def test_blocks_that_are_not_run_are_listed_with_their_reason() -> None:
