@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tenor.training.parameter_server.messages import MARK, PREFIX
 
-SMALL = {"data": 60, "runs": 60, "resume": 15, "bench": 6, "messages": 20, "vectors": 15, "plans": 15}
+SMALL = {"data": 20, "runs": 16, "resume": 5, "bench": 2, "messages": 8, "vectors": 6, "plans": 6}
 FULL = {"data": 5000, "runs": 5000, "resume": 1000, "bench": 500, "messages": 1000, "vectors": 1000, "plans": 1000}
 
 
