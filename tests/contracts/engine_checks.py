@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from helpers.corpora import make_reviews, write_bytes, write_csv, write_json_lines
 from preparation.job.test_prepare import hashes
@@ -27,7 +28,7 @@ from tenor.preparation.settings import PrepareSettings
 def check_engine(name: str, folder: Path) -> None:
     engine = make_engine(EngineSettings(name, workers=2))
     try:
-        for check in (_order, _nothing, _raised_errors, _system_errors, _crashes):
+        for check in (_order, _listeners, _nothing, _raised_errors, _system_errors, _crashes):
             check(engine)
         for number, check_in in enumerate((_heard_at_once, _error_at_once, _signal_at_once)):
             (folder / str(number)).mkdir()
@@ -43,6 +44,16 @@ def _order(engine: Engine) -> None:
     results = engine.run("contracts.stages:square", [{"value": n} for n in range(25)], heard.append)
     assert [result["square"] for result in results] == [n * n for n in range(25)]
     assert sorted(result["square"] for result in heard) == [n * n for n in range(25)]
+
+
+def _listeners(engine: Engine) -> None:
+    """The processes of an engine listen on loopback only; those of the local engine do not listen."""
+    if engine.name == "local":
+        return
+    me = psutil.Process()
+    found = [socket for process in (me, *me.children(recursive=True)) for socket in process.net_connections("inet")]
+    listening = {socket.laddr.ip for socket in found if socket.status == psutil.CONN_LISTEN}
+    assert listening and listening <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}, listening
 
 
 def _nothing(engine: Engine) -> None:
@@ -117,11 +128,14 @@ def _lost_workers(engine: Engine, folder: Path) -> None:
 
 
 def _same_bytes(name: str, folder: Path) -> None:
-    """Data prepared on the engine has the same bytes as data prepared by one local worker."""
+    """Data prepared on the engine has the same bytes as data prepared by one local worker. Dask writes its report."""
     reviews = make_reviews(400)
     files = [write_json_lines(folder / "a.jsonl", reviews[:150]), write_csv(folder / "b.csv.gz", reviews[150:])]
     prepare(files, folder / "one", PrepareSettings(workers=1))
-    result = prepare(files, folder / "other", PrepareSettings(workers=2, engine=name))
+    report = folder.parent / "report.html"
+    asked = {"dask_report": str(report)} if name == "dask" else {}
+    result = prepare(files, folder / "other", PrepareSettings(workers=2, engine=name, **asked))
+    assert name != "dask" or "Task Stream" in report.read_text("utf-8")
     assert result.engine == name
     assert hashes(folder / "one") == hashes(folder / "other")
     unlabelled = "".join(f"{text}\n" for text in ("text", *(review.text for review in make_reviews(500)[350:])))

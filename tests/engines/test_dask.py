@@ -1,4 +1,4 @@
-"""The Dask engine: its certificate, its report, and a cluster on two hosts."""
+"""The Dask engine: its certificate, and a cluster on two hosts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,6 @@ from tenor.preparation.settings import PrepareSettings
 @needs("dask")
 def test_other_users_cannot_use_our_own_dask_cluster() -> None:
     run_module("engines.stranger_checks")
-
-
-@needs("dask")
-def test_dask_writes_its_report(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "a.jsonl", make_reviews(50))
-    options = ("--engine", "dask", "--workers", "1", "--dask-report", str(tmp_path / "report.html"))
-    run_module("tenor", "prepare", path, "--out", tmp_path / "out", *options)
-    assert "Task Stream" in (tmp_path / "report.html").read_text("utf-8")
 
 
 @pytest.mark.soak
