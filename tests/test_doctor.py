@@ -6,11 +6,13 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.command import run_tenor
 
 from tenor import doctor, environment
+from tenor.cli.commands.doctor import _text
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,8 +23,14 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert {name: found for name, found in named.items() if name not in ("dev", "docs")} == doctor.EXTRAS
 
 
-def test_the_command_really_starts_gloo() -> None:
-    got = run_tenor("doctor", "--json").ok().json
+@pytest.fixture(scope="module")
+def diagnosis() -> dict[str, Any]:
+    found: dict[str, Any] = run_tenor("doctor", "--json").ok().json
+    return found
+
+
+def test_the_command_really_starts_gloo(diagnosis: dict[str, Any]) -> None:
+    got = diagnosis
     assert got["ok"] is True and got["broken"] == {}
     assert got["backends"]["gloo"] == {"works": True, "detail": "all-reduce over one process on loopback succeeded"}
     assert set(got["backends"]) == {"gloo", "nccl", "mpi", "cuda"}
@@ -33,8 +41,8 @@ def test_the_command_really_starts_gloo() -> None:
         assert rest in got["notes"][1]
 
 
-def test_the_text_has_one_line_per_extra() -> None:
-    words = run_tenor("doctor").ok().stdout
+def test_the_text_has_one_line_per_extra(diagnosis: dict[str, Any]) -> None:
+    words = _text(doctor.Diagnosis(**diagnosis))
     for name in doctor.EXTRAS:
         line = next(line for line in words.splitlines() if line.startswith(f"{name} "))
         assert "present" in line or f"pip install 'tenor[{name}]'" in line

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 
 import tenor
 from tenor.corpus.settings import ReadingSettings
@@ -37,7 +37,7 @@ def test_auto_is_one_worker_per_core() -> None:
 def test_the_command_line_names_the_option(name: str, tmp_path: Path) -> None:
     places = {"train": ["data"], "prepare": ["raw"], "predict": ["run", "raw"], "evaluate": ["run", "raw"]}[name]
     out = [] if name == "evaluate" else ["--out", tmp_path / "out"]
-    said = run_tenor(name, *places, *out, "--workers", "0").failed(2)
+    said = call_tenor(name, *places, *out, "--workers", "0").failed(2)
     assert said.startswith("tenor: --workers cannot be 0; ")
 
 

@@ -1,6 +1,7 @@
 """The help of every command: headings, an example, 80 columns, completion, and no slow imports."""
 
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -26,9 +27,15 @@ from tenor.training.settings import (
 HEAVY = ("torch", "pyarrow", "matplotlib", "numba", "numpy", "h5py", "pandas")
 
 
+@functools.cache
+def narrow_help(name: str) -> str:
+    """The help of a command in 80 columns."""
+    return run_tenor(name, "--help", env={"COLUMNS": "80"}).ok().stdout
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_an_example_and_json(name: str) -> None:
-    words = run_tenor(name, "--help").ok().stdout
+    words = narrow_help(name)
     example = " ".join(words.split()).partition("Example: ")[2]
     assert f"tenor {name}" in example
     assert "--json" in words and "--debug" in words
@@ -43,7 +50,7 @@ def test_the_commands_are_listed_in_order() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_fits_80_columns(name: str) -> None:
-    words = run_tenor(name, "--help", env={"COLUMNS": "80"}).ok().stdout
+    words = narrow_help(name)
     assert max(map(len, words.splitlines())) <= 80 and "…" not in words
     group: Any = typer.main.get_command(build_app())
     options = {flag for p in group.commands[name].params for flag in (*p.opts, *p.secondary_opts) if flag[:2] == "--"}
@@ -51,7 +58,7 @@ def test_help_fits_80_columns(name: str) -> None:
 
 
 def test_the_options_of_train_stand_under_headings() -> None:
-    words = run_tenor("train", "--help", env={"COLUMNS": "80"}).ok().stdout
+    words = narrow_help("train")
     headings = {OUTPUT, DATA, MODEL, OPTIMISATION, WORKERS, ASYNC, BALANCING, STOPPING}
     assert headings <= set(re.findall(r"^╭─ (.+?) ─", words, re.MULTILINE))
     assert {field.metadata["group"] for field in dataclasses.fields(TrainSettings)} == headings
@@ -72,7 +79,7 @@ def test_an_option_says_where_alone_it_works(name: str, option: str, only: str) 
 
 
 def test_bench_lists_the_scenarios() -> None:
-    words = run_tenor("bench", "--help", env={"COLUMNS": "80"}).ok().stdout
+    words = narrow_help("bench")
     lines = registry.describe_scenarios()
     assert list(lines) == list(scenarios.SCENARIOS) and all(line.endswith(".") for line in lines.values())
     assert all(f"- {name}: {line} " in " ".join(words.split()) for name, line in lines.items())

@@ -1,15 +1,20 @@
-"""Run the `tenor` command in a real process and return its exit code and output."""
+"""Run the `tenor` command, in a real process or in this one, and return its exit code and output."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import json
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.processes import child_environment, kill_group, python
+
+from tenor.cli import build_app
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,3 +76,13 @@ def run_tenor(
         raise AssertionError(f"tenor {' '.join(words)} was still running after {timeout:g} s:\n{said}") from error
     assert not kill_group(process), f"tenor {' '.join(words)} left processes behind"
     return Finished(words, process.returncode, stdout.decode("utf-8"), stderr.decode("utf-8", "replace"))
+
+
+def call_tenor(*args: str | os.PathLike[str]) -> Finished:
+    """Run `tenor ARGS` in this process, which saves the start of another: for wrong usage and other quick commands."""
+    words = tuple(os.fspath(arg) for arg in args)
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
+        build_app(words[:1])(list(words), prog_name="tenor")
+    code = ended.value.code
+    return Finished(words, code if isinstance(code, int) else int(code is not None), out.getvalue(), errors.getvalue())

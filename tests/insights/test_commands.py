@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.corpora import write_json_lines
 from helpers.models import change_weights
 from insights.stored import plain_reviews
@@ -94,7 +94,7 @@ def test_unlabelled_files_have_no_label_errors(run: Path, tmp_path: Path) -> Non
 
 def test_drift_tells_the_same_reviews_from_others_by_its_exit_code(run: Path, tmp_path: Path) -> None:
     same = write_json_lines(tmp_path / "same.jsonl", plain_reviews(500, seed=77))
-    found = run_tenor("drift", run, same, "--json").ok().json
+    found = call_tenor("drift", run, same, "--json").ok().json
     assert found["verdict"] == "same" and found["auc"] < 0.6 and found["phrases"] == []
     assert (found["rows"], found["rows_read"]) == (500, 500)
     assert abs(found["unknown_words"] - found["unknown_words_reference"]) < 0.02
@@ -102,7 +102,7 @@ def test_drift_tells_the_same_reviews_from_others_by_its_exit_code(run: Path, tm
     texts = [" ".join(rng.choices(["the", "blender", "very", "kitchen", "broken"], k=12)) for _ in range(400)]
     other = tmp_path / "other.csv"
     other.write_text("text\n" + "".join(f"{text}\n" for text in texts), "utf-8")
-    differs = run_tenor("drift", run, other, "--json")
+    differs = call_tenor("drift", run, other, "--json")
     assert differs.code == 3 and differs.json["verdict"] == "different" and differs.json["auc"] > 0.9
     assert differs.json["unknown_words"] > 0.3 and differs.json["phrases"]
 
@@ -123,12 +123,12 @@ def test_drift_needs_something_to_compare_with(run: Path, data: Path, tmp_path: 
     shutil.copytree(run, old)
     (old / "reference.safetensors").unlink()
     raw = write_json_lines(tmp_path / "new.jsonl", plain_reviews(300, seed=79))
-    assert "--reference" in run_tenor("drift", old, raw).failed(1)
+    assert "--reference" in call_tenor("drift", old, raw).failed(1)
     for reference in (data, raw):
         settings = tenor.DriftSettings(reference=str(reference))
         assert tenor.measure_drift(old, raw, settings).verdict == "same"
     few = write_json_lines(tmp_path / "few.jsonl", plain_reviews(10, seed=80))
-    assert "too few" in run_tenor("drift", run, few).failed(1)
+    assert "too few" in call_tenor("drift", run, few).failed(1)
 
 
 def test_the_stored_sample_does_not_change_the_weights(run: Path) -> None:

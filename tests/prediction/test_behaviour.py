@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 
 import tenor
 from tenor.cli.summaries import behaviour_table
@@ -42,7 +42,7 @@ def test_counts_agree_with_a_loop_over_predictions(make_run: Any) -> None:
 
 def test_the_command_prints_each_kind_and_stores_the_result(make_run: Any) -> None:
     run = make_run()
-    done = run_tenor("evaluate", run, "--behaviour", "--json").ok()
+    done = call_tenor("evaluate", run, "--behaviour", "--json").ok()
     stored = json.loads((run / "behaviour.json").read_text("utf-8"))
     assert done.json == stored
     assert set(stored) >= {"format", "kinds", "failed", "passed", "cases", "share"}
@@ -59,7 +59,7 @@ def test_the_command_prints_each_kind_and_stores_the_result(make_run: Any) -> No
 
 
 def test_data_and_behaviour_together(make_run: Any, data: Path) -> None:
-    found = run_tenor("evaluate", make_run(), data, "--behaviour", "--json").ok().json
+    found = call_tenor("evaluate", make_run(), data, "--behaviour", "--json").ok().json
     assert {"accuracy", "rows", "kinds", "failed"} <= set(found)
 
 

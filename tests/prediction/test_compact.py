@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.models import write_model
 from helpers.training import run as train
 from safetensors import safe_open
@@ -74,12 +74,12 @@ def test_the_command_says_what_is_lost(wide: Path, data: Path, tmp_path: Path) -
     texts = tmp_path / "texts.txt"
     texts.write_text("not good at all\nwonderful\n")
     assert run_tenor("predict", out, texts).stdout.count("\n") == 2
-    assert run_tenor("predict", out, texts, "--out", tmp_path / "found.csv", "--json").json["rows"] == 2
+    assert call_tenor("predict", out, texts, "--out", tmp_path / "found.csv", "--json").json["rows"] == 2
     valid = tenor.evaluate(out, data, tenor.EvaluateSettings(split="valid"))
     assert valid.accuracy == pytest.approx(said.json["accuracy"])
     with safe_open(out, "numpy") as file:  # an ordinary safetensors file
         assert json.loads(file.metadata()["config"])["classes"] == ["negative", "positive"]
-    assert "--ngrams has no effect" in run_tenor(
+    assert "--ngrams has no effect" in call_tenor(
         "export", wide, "--ngrams", "9", "--format", "onnx", "--out", tmp_path / "x"
     ).failed(2)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.models import WORDS, write_model
 from helpers.training import run as train
 from typer.testing import CliRunner
@@ -62,7 +62,7 @@ def test_a_small_file_says_what_it_loses(data: Path, run: Path, tmp_path: Path) 
     assert sizes["small"]["bytes"] < 0.5 * sizes["whole"]["bytes"]
     assert abs(sizes["small"]["accuracy_lost"]) < 0.02 and sizes["small"]["checked_rows"] > 100
     words = ("export", run, "--int8", "--out", tmp_path / "x")
-    assert "--int8 has no effect" in run_tenor(*words, "--format", "compact").failed(2)
+    assert "--int8 has no effect" in call_tenor(*words, "--format", "compact").failed(2)
 
 
 def export(*words: str | Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 from helpers.models import WORDS, change_config, change_weights, write_model
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -257,10 +257,10 @@ def test_every_flipped_byte_of_the_weights_is_noticed(run: Path) -> None:
 def test_the_commands_answer_in_one_line(run: Path, tmp_path: Path) -> None:
     (tmp_path / "reviews.txt").write_text("good film\n")
     change_weights(run, deep__head__bias=torch.tensor([torch.nan]))
-    assert "not finite" in run_tenor("predict", run, tmp_path / "reviews.txt", "--json").failed(1)
+    assert "not finite" in call_tenor("predict", run, tmp_path / "reviews.txt", "--json").failed(1)
     (run / "config.json").unlink()
     (run / "config.json").symlink_to("/dev/zero")
-    assert "symbolic link" in run_tenor("evaluate", run, tmp_path / "reviews.txt").failed(1)
+    assert "symbolic link" in call_tenor("evaluate", run, tmp_path / "reviews.txt").failed(1)
 
 
 def test_probabilities_that_are_not_finite_are_not_printed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.corpora import Review, make_reviews, write_json_lines
 from preparation.reference import reference_tokens
 
@@ -123,10 +123,10 @@ def test_the_command(tmp_path: Path) -> None:
     result = run_tenor("prepare", path, "--out", tmp_path / "out", "--workers", "1", "--json").ok().json
     wanted = "rows_read rows_kept duplicates dropped rejected tokens vocab_size splits seconds mb_per_s".split()  # noqa: SIM905
     assert set(wanted) <= set(result)
-    assert run_tenor("prepare", "--check", tmp_path / "out", "--json").ok().json["shards"] == 3
+    assert call_tenor("prepare", "--check", tmp_path / "out", "--json").ok().json["shards"] == 3
     (tmp_path / "out" / "test" / "00000.h5").write_bytes(b"damaged")
-    assert "test/00000.h5" in run_tenor("prepare", "--check", tmp_path / "out").failed(1)
-    assert "--out" in run_tenor("prepare", path).failed(2)
+    assert "test/00000.h5" in call_tenor("prepare", "--check", tmp_path / "out").failed(1)
+    assert "--out" in call_tenor("prepare", path).failed(2)
     made = run_tenor("generate", tmp_path / "g.jsonl", "--rows", "100", "--json").ok().json
     assert made["rows"] == 100 and made["bayes_accuracy"] == 0.95
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -144,7 +144,7 @@ def test_a_newer_format_is_refused(run: Path) -> None:
 
 
 def test_the_folder_of_the_page_is_made(run: Path, tmp_path: Path) -> None:
-    run_tenor("report", run, "--out", tmp_path / "no" / "such" / "r.html").ok()
+    call_tenor("report", run, "--out", tmp_path / "no" / "such" / "r.html").ok()
     assert (tmp_path / "no" / "such" / "r.html").is_file()
     with pytest.raises(UsageError, match="is a folder"):
         tenor.report(run, tmp_path)

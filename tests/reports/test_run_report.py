@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -218,7 +218,7 @@ def test_the_command_writes_into_the_run(run: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_folders_and_files_are_one_line(tmp_path: Path, run: Path) -> None:
-    assert "no config.json" in run_tenor("report", tmp_path / "nothing").failed(1)
+    assert "no config.json" in call_tenor("report", tmp_path / "nothing").failed(1)
     (tmp_path / "bench.json").write_text("[]")
-    assert "bench.json: is not JSON" in run_tenor("report", run, tmp_path / "bench.json").failed(2)
-    assert "No such file" in run_tenor("report", run, tmp_path / "none.json").failed(2)
+    assert "bench.json: is not JSON" in call_tenor("report", run, tmp_path / "bench.json").failed(2)
+    assert "No such file" in call_tenor("report", run, tmp_path / "none.json").failed(2)

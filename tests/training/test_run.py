@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import select
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.corpora import make_reviews, write_json_lines
 from helpers.processes import child_environment, python
 from helpers.training import events, run
@@ -81,7 +82,7 @@ def test_labels_of_a_raw_file_mean_the_same_as_in_training(tmp_path: Path) -> No
     reviews = make_reviews(1200, seed=8)
     raw = tmp_path / "reviews.csv"
     raw.write_text("text,label\n" + "".join(f"{text},{int(label > 3)}\n" for text, label in reviews), "utf-8")
-    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="0", positive="1"))
+    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="0", positive="1", workers=1))
     run(tmp_path / "data", tmp_path / "run", epochs=6)
     found = tenor.evaluate(tmp_path / "run", raw)
     assert found.rows == 1200 and found.accuracy > 0.9
@@ -95,15 +96,15 @@ def test_labels_of_a_raw_file_mean_the_same_as_in_training(tmp_path: Path) -> No
 def test_reversed_fasttext_labels_stay_reversed_in_evaluation(tmp_path: Path) -> None:
     reviews, raw = make_reviews(1200, seed=8), tmp_path / "reviews.ft.txt"
     raw.write_text("".join(f"__label__{2 - (label > 3)} {text}\n" for text, label in reviews), "utf-8")
-    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="2", positive="1"))
+    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(negative="2", positive="1", workers=1))
     run(tmp_path / "data", tmp_path / "run", epochs=6)
     assert tenor.evaluate(tmp_path / "run", raw).accuracy > 0.9
 
 
 def test_evaluate_refuses_another_vocabulary(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
-    tenor.prepare([raw], tmp_path / "other")
-    error = run_tenor("evaluate", trained[0], tmp_path / "other").failed(1)
+    tenor.prepare([raw], tmp_path / "other", workers=1)
+    error = call_tenor("evaluate", trained[0], tmp_path / "other").failed(1)
     assert "another vocabulary" in error
 
 
@@ -123,11 +124,11 @@ def test_predict_answers_each_line_of_a_pipe_at_once(trained: tuple[Path, dict])
 
 def test_predict_refuses_invalid_requests_before_it_starts(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(20, seed=7))
-    assert "is a folder" in run_tenor("predict", trained[0], raw, "--out", tmp_path).failed(2)
+    assert "is a folder" in call_tenor("predict", trained[0], raw, "--out", tmp_path).failed(2)
     run_tenor("predict", trained[0], raw, "--out", tmp_path / "new" / "folder" / "out.jsonl").ok()
     assert len((tmp_path / "new" / "folder" / "out.jsonl").read_text("utf-8").splitlines()) == 20
-    assert "belong to --engine dask" in run_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
-    assert "--max-rejects needs --out" in run_tenor("predict", trained[0], "-", "--max-rejects", "0.1").failed(2)
+    assert "belong to --engine dask" in call_tenor("predict", trained[0], raw, "--tls-ca", "ca.pem").failed(2)
+    assert "--max-rejects needs --out" in call_tenor("predict", trained[0], "-", "--max-rejects", "0.1").failed(2)
 
 
 def test_predict_from_standard_input_and_from_a_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
@@ -178,18 +179,17 @@ def test_the_python_api_predicts(trained: tuple[Path, dict]) -> None:  # type: i
     ],
 )
 def test_usage_errors_are_one_line(
-    data: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
-    said = run_tenor(*(str(data) if word == "DATA" else word for word in arguments), cwd=tmp_path, input="x\n").failed(
-        code
-    )
-    assert words in said
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("x\n"))
+    assert words in call_tenor(*(str(data) if word == "DATA" else word for word in arguments)).failed(code)
     assert list(tmp_path.iterdir()) == []  # nothing half-written
 
 
 def test_a_folder_in_use_is_not_overwritten(data: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    error = run_tenor("train", data, "--out", tmp_path).failed(2)
+    error = call_tenor("train", data, "--out", tmp_path).failed(2)
     assert "--resume" in error
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.corpora import PLAIN, make_reviews, write_json_lines
 from preparation.job.test_prepare import hashes
 from preparation.reference import reference_tokens
@@ -207,7 +207,9 @@ def test_the_command_shows_unlabelled_rows(tmp_path: Path) -> None:
     raw = write_rows(tmp_path / "r.jsonl", [*make_reviews(60), ("first", None), ("second", None), ("Second", None)])
     shown = run_tenor("prepare", raw, "--out", tmp_path / "text", "--unlabelled", "--workers", "1").ok().stdout
     assert "  kept        62  unlabelled 2\n" in shown and "\nunlabelled     2       2         –         –\n" in shown
-    result = run_tenor("prepare", raw, "--out", tmp_path / "json", "--unlabelled", "--workers", "1", "--json").ok().json
+    result = (
+        call_tenor("prepare", raw, "--out", tmp_path / "json", "--unlabelled", "--workers", "1", "--json").ok().json
+    )
     assert result["splits"]["unlabelled"] == {"rows": 2, "tokens": 2, "classes": {}, "shards": 1}
     assert (result["rows_read"], result["rows_kept"], result["duplicates"]) == (63, 62, 1)
     with h5py.File(tmp_path / "json" / "unlabelled" / "00000.h5") as h5:

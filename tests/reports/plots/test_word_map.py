@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -86,11 +86,11 @@ def test_only_the_commonest_words_are_drawn() -> None:
 
 
 def test_the_command_knows_vectors_from_runs(folder: Path, tmp_path: Path) -> None:
-    result = run_tenor("report", str(folder), "--json").ok().json
+    result = call_tenor("report", str(folder), "--json").ok().json
     page = (folder / "report.html").read_text()
     assert result["report"] == str(folder / "report.html") and "Map of the 7 commonest words" in page
     assert "a&lt;b" in page and "<b" not in page.replace("<body", "") and "0.25" in page
-    assert "config.json" in run_tenor("report", str(folder), str(tmp_path)).failed(1)
+    assert "config.json" in call_tenor("report", str(folder), str(tmp_path)).failed(1)
 
 
 def test_the_classifier_of_the_first_run_colours_the_words(

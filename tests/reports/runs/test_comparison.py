@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.corpora import make_reviews, write_json_lines
 from helpers.runs import store_scores, write_run
 
@@ -86,7 +86,7 @@ def test_the_command_prints_settings_flips_and_the_verdict(tmp_path: Path) -> No
     one, two = make_pair(tmp_path)
     shown = run_tenor("runs", one, two, "--compare", "--flips", "2").ok().stdout
     assert "McNemar's test: p = " in shown and f"better: {two}" in shown and shown.count("\nrow ") == 2
-    got = run_tenor("runs", two, one, "--compare", "--json").ok().json
+    got = call_tenor("runs", two, one, "--compare", "--json").ok().json
     assert [Path(run["run"]).name for run in got["runs"]] == ["two", "one"]
     (pair,) = got["comparisons"]
     assert pair["first"] == str(two) and pair["better"] == str(two)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -138,4 +138,4 @@ def test_the_command_lists_and_says_what_it_skips(folder: Path) -> None:
     shown = run_tenor("runs", folder / "a", folder / "deep", "--sort=-seed").ok().stdout.splitlines()
     assert shown[0].split()[:3] == ["run", "date", "state"] and shown[2].startswith(str(folder / "deep" / "er" / "b"))
     assert "no runs" in run_tenor("runs", folder / "empty").ok().stdout
-    assert "--compare needs at least two runs" in run_tenor("runs", folder / "a", "--compare").failed(2)
+    assert "--compare needs at least two runs" in call_tenor("runs", folder / "a", "--compare").failed(2)

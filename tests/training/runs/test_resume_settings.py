@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 
 import tenor
 from tenor import TrainSettings
@@ -145,9 +145,9 @@ def test_a_finished_run_cannot_be_made_longer(tmp_path: Path) -> None:
 def test_the_command_knows_what_was_typed(tmp_path: Path) -> None:
     run = begin(tmp_path / "run")
     resume = ("train", "points", "--out", run, "--resume")
-    assert "was started with --epochs 7, not 3" in run_tenor(*resume, "--epochs", "3").failed(1)
+    assert "was started with --epochs 7, not 3" in call_tenor(*resume, "--epochs", "3").failed(1)
     (tmp_path / "run.toml").write_text("lr = 0.002\n")
-    assert "was started with --lr 0.01, not 0.002" in run_tenor(*resume, "--config", tmp_path / "run.toml").failed(1)
+    assert "was started with --lr 0.01, not 0.002" in call_tenor(*resume, "--config", tmp_path / "run.toml").failed(1)
 
 
 @pytest.mark.parametrize("launcher", ["ours", "torchrun restarts"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 from helpers.training import losses, run, weights
 
 import tenor
@@ -83,7 +83,7 @@ def test_two_workers_make_the_same_update(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_taken_for_points(tmp_path: Path) -> None:
-    error = run_tenor("train", tmp_path, "--task", "points", "--out", tmp_path / "run").failed(2)
+    error = call_tenor("train", tmp_path, "--task", "points", "--out", tmp_path / "run").failed(2)
     assert "tenor train points --task points" in error
     with pytest.raises(UsageError, match="compare"):
         from tenor.training.launching.compare import compare
