@@ -87,7 +87,7 @@ def test_only_the_most_frequent_words_are_kept(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("prepared")
-    tenor.prepare([write_json_lines(folder / "r.jsonl", make_reviews(300, seed=1))], folder / "data")
+    tenor.prepare([write_json_lines(folder / "r.jsonl", make_reviews(300, seed=1))], folder / "data", workers=1)
     yield folder / "data"
 
 

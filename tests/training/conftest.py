@@ -16,7 +16,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """1,500 reviews of about 20 words; 1,200 of them to train on."""
     folder = tmp_path_factory.mktemp("prepared")
     raw = write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))
-    tenor.prepare([raw], folder / "data")
+    tenor.prepare([raw], folder / "data", workers=1)
     return folder / "data"
 
 

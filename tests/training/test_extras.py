@@ -49,7 +49,7 @@ def test_five_classes(tmp_path: Path) -> None:
         for i in range(1500):
             text = f"number {i} of the things i bought was {words[i % 5]} and that is item {i * 7}"
             file.write(json.dumps({"text": text, "stars": i % 5 + 1}) + "\n")
-    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(labels="stars"))
+    tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(labels="stars", workers=1))
     result = run(tmp_path / "data", tmp_path / "run", lr=0.03, epochs=6, word_dropout=0.0, keep="last", workers="2")
     assert len(result["test"]["confusion"]) == 5
     assert result["test"]["accuracy"] > 0.9
@@ -59,7 +59,7 @@ def test_five_classes(tmp_path: Path) -> None:
     assert len({prediction.label for prediction in best}) == 2
     found = tenor.evaluate(tmp_path / "run", raw)  # without label options, the labels of the run's data are used
     assert found.rows == 1500 and found.accuracy > 0.9
-    two = tenor.PrepareSettings(vocab=str(tmp_path / "run"))
+    two = tenor.PrepareSettings(vocab=str(tmp_path / "run"), workers=1)
     tenor.prepare([raw], tmp_path / "two", two)
     with pytest.raises(StoreError, match="other classes"):
         tenor.evaluate(tmp_path / "run", tmp_path / "two")

@@ -35,7 +35,7 @@ TINY = replace(scenario.MAIN, embedding_dim=8, hidden=8, batch_size=64)
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bench")
-    tenor.prepare([write_json_lines(folder / "reviews.jsonl", make_reviews(600, seed=1))], folder / "data")
+    tenor.prepare([write_json_lines(folder / "reviews.jsonl", make_reviews(600, seed=1))], folder / "data", workers=1)
     return folder / "data"
 
 

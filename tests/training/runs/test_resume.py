@@ -104,7 +104,7 @@ def test_a_finished_run_stays_as_it_is(data: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="was finished with epochs 1, not 2"):
         tenor.train(data, tmp_path / "run", replace(settings, resume=True, epochs=2))
     other = write_json_lines(tmp_path / "other.jsonl", make_reviews(300, seed=5))
-    tenor.prepare([other], tmp_path / "other")
+    tenor.prepare([other], tmp_path / "other", workers=1)
     with pytest.raises(RunError, match="other data"):
         tenor.train(tmp_path / "other", tmp_path / "run", replace(settings, resume=True))
     assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before

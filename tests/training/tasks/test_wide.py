@@ -100,14 +100,19 @@ def test_the_parts_are_combined_on_the_validation_rows(data: Path, tmp_path: Pat
     assert result["valid"]["log_loss"] == pytest.approx(losses[0], rel=1e-3)
 
 
-@pytest.mark.parametrize("labels", ["binary", "stars"])
+@pytest.fixture(scope="module", params=["binary", "stars"])
+def labelled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    reviews = write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))
+    tenor.prepare([reviews], folder / "data", tenor.PrepareSettings(labels=request.param, workers=1))
+    return folder / "data"
+
+
 @pytest.mark.parametrize("model", ["wide", "deep", "wide-deep"])
-def test_every_model_learns_evaluates_and_predicts(model: str, labels: str, tmp_path: Path) -> None:
-    reviews = write_json_lines(tmp_path / "reviews.jsonl", make_reviews(1500, seed=3))
-    tenor.prepare([reviews], tmp_path / "data", tenor.PrepareSettings(labels=labels))
-    result = run(tmp_path / "data", tmp_path / "run", model=model, epochs=3)
+def test_every_model_learns_evaluates_and_predicts(model: str, labelled: Path, tmp_path: Path) -> None:
+    result = run(labelled, tmp_path / "run", model=model, epochs=3)
     assert result["test"]["auc"] > 0.55
-    assert tenor.evaluate(tmp_path / "run", tmp_path / "data").accuracy == pytest.approx(result["test"]["accuracy"])
+    assert tenor.evaluate(tmp_path / "run", labelled).accuracy == pytest.approx(result["test"]["accuracy"])
     loaded = tenor.load(tmp_path / "run")
     assert (loaded.parts.spec.wide is None, loaded.parts.spec.deep is None) == (model == "deep", model == "wide")
     assert loaded.predict(["a superb film", ""])[1].known_words == 0
