@@ -19,7 +19,6 @@ from helpers.workers import spawn_workers
 from tenor.training.tasks.spirals import bayes_accuracy
 from tenor.training.traits import STRATEGIES
 
-pytestmark = pytest.mark.serial
 TOGETHER = [name for name in STRATEGIES if name != "single"]
 SYNCHRONOUS = {"async in step": {"staleness": "0"}}
 COMPRESSED = {  # variants of allreduce; error feedback suits plain SGD and is slower with Adam
@@ -27,15 +26,19 @@ COMPRESSED = {  # variants of allreduce; error feedback suits plain SGD and is s
     "bf16": {"compress": "bf16"},
 }
 RANKS = {"hybrid": 4, "async": 3}  # others: 2
-HEAVY = {"model-parallel": pytest.mark.soak}  # hybrid is the same with two rows
 LOCK_FREE = ["hogwild", "async"]  # updates have no fixed order: after so few steps, accuracies repeat to 0.1
+MARKS = {
+    "model-parallel": pytest.mark.soak,  # hybrid is the same with two rows
+    **dict.fromkeys(LOCK_FREE, pytest.mark.serial),
+}
 OVER_MPI = " over mpi"
 MANY = " with 5 ranks"
 TIMEOUT = 150
 OUTCOMES = [
-    *(pytest.param(name, marks=HEAVY.get(name, ())) for name in TOGETHER),
+    *(pytest.param(name, marks=MARKS.get(name, ())) for name in TOGETHER),
     *(pytest.param(name, marks=pytest.mark.soak) for name in (*COMPRESSED, *SYNCHRONOUS)),
-    *(pytest.param(f"{name}{OVER_MPI}", marks=needs_mpi) for name in ("async", "allreduce")),
+    pytest.param(f"async{OVER_MPI}", marks=(needs_mpi, pytest.mark.serial)),
+    pytest.param(f"allreduce{OVER_MPI}", marks=needs_mpi),
     *(pytest.param(f"{name}{OVER_MPI}{MANY}", marks=(needs_mpi, pytest.mark.soak)) for name in ("async", "allreduce")),
 ]
 

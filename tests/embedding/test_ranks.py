@@ -25,7 +25,6 @@ from tenor.embedding.sources import BLOCK_WORDS, read_words
 from tenor.embedding.vectors import load_vectors
 from tenor.embedding.workers.worker import generator, rate_at
 
-pytestmark = pytest.mark.serial  # real processes and signals
 EPOCHS = 6
 SETTINGS = tenor.EmbedSettings(**EMBED_SETTINGS, epochs=EPOCHS, workers=1, average_words=BLOCK_WORDS)
 
@@ -109,6 +108,7 @@ def wait_for_checkpoint(out: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.serial  # a signal at a chosen moment
 def test_a_signal_to_one_rank_stops_all_and_a_resumed_training_ends_as_if_undisturbed(
     text: Path, tmp_path: Path
 ) -> None:

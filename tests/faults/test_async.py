@@ -23,7 +23,6 @@ from helpers.mpi import MPI_VARIABLES, mpirun, needs_mpi
 from helpers.processes import finish, python, running
 from helpers.training import events
 
-pytestmark = pytest.mark.serial
 BATCHES = 118  # of 256 points
 
 
@@ -169,6 +168,7 @@ def test_under_mpi_a_killed_rank_ends_the_job_and_resume_goes_on(tmp_path: Path)
     check_ledger(run)
 
 
+@pytest.mark.serial
 def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:
     with training(tmp_path / "run", "--staleness", "1", "--slowdown", "1:10", "--epochs", "4") as process:
         result = finish(process)
@@ -221,6 +221,7 @@ def listening_port(process: subprocess.Popen[bytes]) -> int | None:
     return None
 
 
+@pytest.mark.serial
 def test_a_stranger_without_the_token_changes_nothing(tmp_path: Path) -> None:
     over = threading.Event()
     with training(tmp_path / "run", "--epochs", "3") as process:

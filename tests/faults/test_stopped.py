@@ -18,20 +18,19 @@ from helpers.training import events
 
 import tenor
 
-pytestmark = pytest.mark.serial
-SMALL = "--hidden 32 --embedding-dim 8 --batch-size 64 --epochs 40 --checkpoint-steps 5 --dropout 0 --threads 1"
+SMALL = "--embeddings none --hidden 32 --embedding-dim 8 --batch-size 64 --epochs 40 --checkpoint-steps 5 --dropout 0"
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
-    tenor.prepare([write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))], folder / "data")
+    tenor.prepare([write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))], folder / "data", workers=1)
     return folder / "data"
 
 
 @contextmanager
 def training(data: Path, out: Path, options: str) -> Iterator[subprocess.Popen[str]]:
-    words = f"-m tenor train {data} --out {out} --workers 3 {SMALL} {options}".split()
+    words = f"-m tenor train {data} --out {out} --workers 3 --threads 1 {SMALL} {options}".split()
     pipe = subprocess.PIPE
     process = subprocess.Popen(python(*words), env=child_environment(), stdout=pipe, stderr=pipe, text=True)
     try:
@@ -72,6 +71,7 @@ def test_a_stopped_worker_is_named_and_lost_after_its_time_out(data: Path, tmp_p
     assert not worker.is_running()
 
 
+@pytest.mark.serial
 def test_when_all_are_stopped_the_launcher_s_own_time_out_counts(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(data, run, "--timeout 2") as process:

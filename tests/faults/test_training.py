@@ -20,15 +20,15 @@ from helpers.processes import finish, python, running
 
 import tenor
 
-pytestmark = pytest.mark.serial
-OPTIONS = ("--hidden", "8", "--embedding-dim", "8", "--batch-size", "16", "--epochs", "4", "--checkpoint-steps", "7")
+SIZES = ("--hidden", "8", "--embedding-dim", "8", "--vector-epochs", "1", "--batch-size", "16")
+OPTIONS = (*SIZES, "--epochs", "4", "--checkpoint-steps", "7")
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
     raw = write_json_lines(folder / "reviews.jsonl", make_reviews(1500, seed=3))
-    tenor.prepare([raw], folder / "data")
+    tenor.prepare([raw], folder / "data", workers=1)
     return folder / "data"
 
 
@@ -64,17 +64,26 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return sorted(children, key=lambda child: int(child.environ()["TENOR_RANK"]))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def damage(file: Path) -> None:
+    image = bytearray(file.read_bytes())
+    image[len(image) // 2] ^= 1
+    file.write_bytes(image)
+
+
+@pytest.mark.parametrize(("number", "is_damaged"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
 def test_a_signal_saves_and_resume_goes_on_to_the_same_bits(
-    data: Path, tmp_path: Path, undisturbed: str, number: signal.Signals
+    data: Path, tmp_path: Path, undisturbed: str, number: signal.Signals, is_damaged: bool
 ) -> None:
+    """A damaged checkpoint is passed over, and the run goes on from the one before."""
     run = tmp_path / "run"
     with training(data, run) as process:
-        wait_for(lambda: steps_done(run) >= 20)
+        wait_for(lambda: steps_done(run) >= 20 and len(list((run / "checkpoints").glob("*.json"))) == 2)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 128 + number
     assert b"--resume" in stderr
+    if is_damaged:
+        damage(max((run / "checkpoints").glob("*.safetensors")))
     with training(data, run, "--resume") as process:
         assert finish(process)["weights_sha256"] == undisturbed
     logged = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -95,7 +104,7 @@ def test_the_worker_that_could_not_save_has_the_last_word(data: Path, tmp_path: 
     assert b"no checkpoint could be saved" in stderr and b"; saved a checkpoint" not in stderr
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=pytest.mark.soak)])  # 1: see tests/contracts
 def test_a_killed_worker_is_named_and_the_others_stop(data: Path, tmp_path: Path, rank: int) -> None:
     run = tmp_path / "run"
     with training(data, run) as process:
@@ -129,6 +138,7 @@ def kill_again_and_again(data: Path, run: Path, kills: int, *options: str) -> di
         return finish(process, 600)
 
 
+@pytest.mark.serial
 def test_kills_with_restarts_end_in_the_same_bits(data: Path, tmp_path: Path, undisturbed: str) -> None:
     result = kill_again_and_again(data, tmp_path / "run", 3)
     assert result["weights_sha256"] == undisturbed
@@ -166,20 +176,6 @@ def test_resume_on_another_number_of_workers(data: Path, tmp_path: Path) -> None
     assert result["workers"] == 2
     test = result["test"]
     assert isinstance(test, dict) and test["accuracy"] > 0.9
-
-
-def test_a_damaged_checkpoint_is_passed_over(data: Path, tmp_path: Path, undisturbed: str) -> None:
-    run = tmp_path / "run"
-    with training(data, run) as process:
-        wait_for(lambda: len(list((run / "checkpoints").glob("*.json"))) == 2)
-        process.terminate()
-        process.communicate(timeout=30)
-    newest = max((run / "checkpoints").glob("*.safetensors"))
-    bytes_ = bytearray(newest.read_bytes())
-    bytes_[len(bytes_) // 2] ^= 1
-    newest.write_bytes(bytes_)
-    with training(data, run, "--resume") as process:
-        assert finish(process)["weights_sha256"] == undisturbed
 
 
 def fill(path: Path) -> None:

@@ -74,7 +74,6 @@ def test_clipped_steps_equal_those_of_torch(data: Path, tmp_path: Path, strategy
             )
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize("strategy", ["async", "hogwild", "diloco"])
 def test_vectors_change_only_after_the_frozen_epochs(data: Path, tmp_path: Path, strategy: str) -> None:
     settings = settings_with(data, tmp_path / "v", strategy=strategy, keep="last")

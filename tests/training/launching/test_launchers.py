@@ -14,7 +14,8 @@ from helpers.hosts import needs_hosts, two_hosts
 from helpers.mpi import MPI_VARIABLES, MPIRUN, needs_mpi
 from helpers.processes import child_environment
 
-OPTIONS = ["--hidden", "8", "--embedding-dim", "8", "--max-steps", "12", "--threads", "1", "--json"]
+SIZES = ["--hidden", "8", "--embedding-dim", "8", "--vector-epochs", "1"]
+OPTIONS = [*SIZES, "--max-steps", "12", "--threads", "1", "--json"]
 
 
 def start(command: list[str], **variables: str) -> subprocess.Popen[str]:
