@@ -137,7 +137,8 @@ def test_the_commands(text: Path, tmp_path: Path) -> None:
     questions.write_text("one two 9\none red 1\nred blue 8\n")
     result = (
         run_tenor(
-            "embed", str(text), "--out", str(out), "--workers", "2", *OPTIONS, "--evaluate", str(questions), "--json"
+            *("embed", str(text), "--out", str(out), "--workers", "2", "--epochs", "1", *OPTIONS),
+            *("--evaluate", str(questions), "--json"),
         )
         .ok()
         .json

@@ -65,17 +65,16 @@ def test_a_misspelt_word_is_near_the_right_one(tmp_path: Path) -> None:
         tenor.neighbours(tmp_path / "plain", ["deliciuos"])
 
 
-@pytest.mark.parametrize("change", ['"buckets": 0', '"buckets": 1000000000000', '"buckets": "9"', '"buckets": 1999'])
-def test_a_folder_whose_n_grams_cannot_be_right_is_refused(tmp_path: Path, change: str) -> None:
+def test_a_folder_whose_n_grams_cannot_be_right_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("good bad " * 200)
     settings = tenor.EmbedSettings(subwords=True, buckets=2000, dim=4, epochs=1, workers=1)
     tenor.embed(tmp_path / "text", tmp_path / "vectors", settings)
     config = tmp_path / "vectors" / "config.json"
-    before = config.read_text()
-    head, mark, tail = before.partition('"subwords": {')
-    config.write_text(head + mark + tail.replace('"buckets": 2000', change, 1))
-    with pytest.raises(RunError):
-        tenor.load_vectors(tmp_path / "vectors")
+    head, mark, tail = config.read_text().partition('"subwords": {')
+    for change in ('"buckets": 0', '"buckets": 1000000000000', '"buckets": "9"', '"buckets": 1999'):
+        config.write_text(head + mark + tail.replace('"buckets": 2000', change, 1))
+        with pytest.raises(RunError):
+            tenor.load_vectors(tmp_path / "vectors")
 
 
 def test_n_grams_cannot_be_longer_than_the_longest() -> None:
