@@ -69,13 +69,14 @@ _NEGATORS = set(_LIST.split())
 
 
 def reference_negated(tokens: list[str]) -> list[str]:
-    """The tokens, with ¬ before each that is at most three after a negator, if nothing between them ends its scope."""
+    """The tokens, with ¬ before each in the scope of the last negator, unless something between them ends its scope."""
     found = []
     for place, token in enumerate(tokens):
-        before = [i for i in range(max(0, place - 3), place) if tokens[i] in _NEGATORS]
-        start = before[-1] if before else place
+        start = next((i for i in reversed(range(place)) if tokens[i] in _NEGATORS), place)
+        scope = 5 if tokens[start] in {"nothing", "nobody", "none", "neither", "no"} else 3
+        before = start < place <= start + scope
         ends = {"but", "however", "although", "though", "!", "?"} & set(tokens[start + 1 : place + 1])
-        only = tokens[start + 1 : start + 2] == ["only"]
+        only = scope == 3 and tokens[start + 1 : start + 2] == ["only"]
         is_plain = token in _NEGATORS or not before or ends or only or len(token.encode()) > 62
         found.append(token if is_plain else "¬" + token)
     return found

@@ -60,7 +60,7 @@ class PrepareSettings(EngineSettings, LabelledReadingSettings):
     marks: bool = setting(True, "Keep ! and ? as tokens.", group=_TOKENS)
     negation: bool = setting(
         True,
-        "Read up to three words after an English negator as words of their own: not bad becomes not ¬bad.",
+        "Read the next words after an English negator as words of their own: not bad becomes not ¬bad.",
         group=_TOKENS,
     )
     vocab_size: int = setting(

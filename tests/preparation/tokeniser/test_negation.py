@@ -24,7 +24,23 @@ from tenor.store.manifest import Manifest
 
 NEGATING = TokeniserSettings(negation=True)
 WORDS = [
-    *["not", "never", "isn't", "without", "only", "but", "however", "good", "bad", "at", "all", "é", "cafe\u0301"],
+    *[
+        "not",
+        "never",
+        "nothing",
+        "no",
+        "isn't",
+        "without",
+        "only",
+        "but",
+        "however",
+        "good",
+        "bad",
+        "at",
+        "all",
+        "é",
+        "cafe\u0301",
+    ],
     *["!", "?", "x" * 62, "x" * 63, "x" * 80, "&eacute;", "😀", "¬", "¬bad", "."],
 ]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), min_size=1, max_size=6)
@@ -47,6 +63,7 @@ def tokenised(tokeniser: Tokeniser, texts: list[str]) -> list[list[str]]:
         ("No! Works fine", "no ! works fine"),
         ("nobody never complains", "nobody never ¬complains"),
         ("never ever", "never ¬ever"),
+        ("Nothing about this film is interesting to me", "nothing ¬about ¬this ¬film ¬is ¬interesting to me"),
     ],
 )
 def test_examples(text: str, expected: str) -> None:

@@ -25,10 +25,12 @@ _ENGLISH = """
     dont doesnt didnt isnt wasnt arent werent wont wouldnt cant couldnt shouldnt havent hasnt hadnt aint
 """
 NEGATORS = frozenset(_ENGLISH.split())
+SUBJECTS = frozenset(("nothing", "nobody", "none", "neither", "no"))  # "nothing about this film is interesting"
+SUBJECT_SCOPE = 5
 ENDS = frozenset(("but", "however", "although", "though", "!", "?"))  # no word after these is negated
 KEEPS = "only"  # "not only" negates nothing
 
-_PLAIN, _NEGATOR, _END, _KEEPS = range(4)  # kinds of tokens
+_PLAIN, _NEGATOR, _SUBJECT, _END, _KEEPS = range(5)  # kinds of tokens
 _NONE = -1  # there is no such word
 _ASKED = -2  # it will be added
 
@@ -41,7 +43,9 @@ def negated(words: Iterable[str]) -> Iterator[str]:
     """
     left = 0
     for word in words:
-        if word in NEGATORS:
+        if word in SUBJECTS:
+            left = SUBJECT_SCOPE
+        elif word in NEGATORS:
             left = SCOPE
         elif word in ENDS or (word == KEEPS and left == SCOPE):
             left = 0
@@ -77,7 +81,7 @@ class NegatedIds:
     def __init__(self, table: WordTable, *, frozen: bool) -> None:
         self._table, self._frozen = table, frozen
         self._kinds, self._negated = np.empty(0, np.uint8), np.empty(0, np.int32)
-        groups = ((NEGATORS, _NEGATOR), (ENDS, _END), ((KEEPS,), _KEEPS))
+        groups = ((NEGATORS - SUBJECTS, _NEGATOR), (SUBJECTS, _SUBJECT), (ENDS, _END), ((KEEPS,), _KEEPS))
         found = [(table.add(*pack(sorted(word.encode() for word in words))), kind) for words, kind in groups]
         self._grow()
         for ids, kind in found:
@@ -126,6 +130,8 @@ def _step(left: Any, kind: Any) -> Any:
     """(whether a token of this kind is negated, how many after it are) if `left` tokens were still to be negated."""
     if kind == _NEGATOR:
         return False, SCOPE
+    if kind == _SUBJECT:
+        return False, SUBJECT_SCOPE
     if kind == _END or (kind == _KEEPS and left == SCOPE):
         return False, 0
     return left > 0, max(left - 1, 0)
