@@ -251,7 +251,11 @@ class _Planner:
                 "Touched rows of other batch sizes follow Heaps' law; with --data they follow the word frequencies."
             )
         if self.settings.gigabytes:
-            lines.append("`tenor prepare` is taken to run with as many workers as training, each at the measured rate.")
+            rate = f"{self.quantities['prepare'].value / 1e6:,.3g} MB/s"
+            lines.append(
+                "`tenor prepare` is taken to run with as many workers as training, each at the measured rate of "
+                f"{rate}. The rate of a job that took less than some seconds is too low."
+            )
         return tuple(lines)
 
 

@@ -107,6 +107,12 @@ def test_what_prepared_data_says_of_its_speed(tmp_path: Path) -> None:
     job = tmp_path / "job.json"
     job.write_text('{"bytes": 10, "seconds": 2.0, "workers": 1}', "utf-8")
     assert read_prepare_rate(tmp_path) == 5.0
+    stages = '{"bytes": 10, "seconds": 9.0, "workers": 1, "stages": %s}'
+    job.write_text(stages % '{"reading": 1.5, "writing shards": 1}', "utf-8")
+    assert read_prepare_rate(tmp_path) == 4.0  # without the time to start
+    for odd in ("3", '{"reading": []}', '{"reading": "x"}', "null"):
+        job.write_text(stages % odd, "utf-8")
+        assert read_prepare_rate(tmp_path) is None
     for text in ("[" * 5000 + "]" * 5000, '{"bytes": %s, "seconds": 1, "workers": 1}' % ("9" * 400), '{"bytes": -1}'):
         job.write_text(text, "utf-8")
         assert read_prepare_rate(tmp_path) is None

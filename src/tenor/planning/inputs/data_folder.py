@@ -110,10 +110,14 @@ def _count_words(split: Split, rows: NDArray[np.int64], deep: Mapping[str, Any])
 
 
 def read_prepare_rate(data: Path) -> float | None:
-    """Bytes per second and worker with which the data was prepared, from its job.json; None if it does not say."""
+    """Bytes per second and worker with which the data was prepared, from its job.json; None if it does not say.
+
+    The seconds are those of the stages: starting and compiling take as long for any number of bytes.
+    """
     try:
         job = read_json(data / "job.json", MAX_JOB_BYTES, StoreError)
-        rate = float(job["bytes"]) / float(job["seconds"]) / int(job["workers"])
-    except (OSError, StoreError, ValueError, KeyError, TypeError, ZeroDivisionError, OverflowError):
+        seconds = sum(map(float, job.get("stages", {}).values())) or float(job["seconds"])
+        rate = float(job["bytes"]) / seconds / int(job["workers"])
+    except (OSError, StoreError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, OverflowError):
         return None
     return rate if 0 < rate < math.inf else None
