@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor, run_tenor
 from helpers.processes import python, running
 from helpers.topics import EMBED_OPTIONS as OPTIONS
 from helpers.topics import EMBED_SETTINGS, TOPICS
@@ -145,12 +145,12 @@ def test_the_commands(text: Path, tmp_path: Path) -> None:
     )
     assert {"words", "words_per_s", "seconds", "loss"} <= set(result)
     assert result["evaluation"]["similar.tsv"]["questions"] == 3
-    nearest = run_tenor("neighbours", str(out), "six", "may", "--count", "3", "--json").failed(2)
+    nearest = call_tenor("neighbours", str(out), "six", "may", "--count", "3", "--json").failed(2)
     assert "there is no vector for 'may'" in nearest
-    nearest = run_tenor("neighbours", str(out), "six", "--count", "3", "--json").ok().json
+    nearest = call_tenor("neighbours", str(out), "six", "--count", "3", "--json").ok().json
     assert set(nearest) == {"six"} and len(nearest["six"]) == 3 and len(nearest["six"][0]) == 2
-    run_tenor("export", str(out), "--format", "fasttext", "--out", str(tmp_path / "v.vec")).ok()
-    again = run_tenor("neighbours", str(tmp_path / "v.vec"), "six", "--count", "3", "--json").ok().json
+    call_tenor("export", str(out), "--format", "fasttext", "--out", str(tmp_path / "v.vec")).ok()
+    again = call_tenor("neighbours", str(tmp_path / "v.vec"), "six", "--count", "3", "--json").ok().json
     assert [word for word, _ in again["six"]] == [word for word, _ in nearest["six"]]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.corpora import write_json_lines
 from helpers.models import change_weights
 from insights.stored import plain_reviews
@@ -41,7 +41,7 @@ def write_products(path: Path, rows: int = 600) -> Path:
 def test_insights_from_a_raw_file_to_json_and_a_page(run: Path, tmp_path: Path) -> None:
     raw = write_products(tmp_path / "products.jsonl")
     words = ("insights", run, raw, "--by", "asin", "--time", "day", "--out", tmp_path / "out.html", "--workers", "1")
-    found = run_tenor(*words, "--json").ok().json
+    found = call_tenor(*words, "--json").ok().json
     assert (found["rows"], found["rows_read"], found["dropped"], found["rejected"]) == (
         600,
         602,

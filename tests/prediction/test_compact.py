@@ -67,7 +67,7 @@ def test_numbers_are_close_to_those_of_the_run(wide: Path, tmp_path: Path) -> No
 
 def test_the_command_says_what_is_lost(wide: Path, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "small.tenor"
-    said = run_tenor("export", wide, "--format", "compact", "--ngrams", "3000", "--data", data, "--out", out, "--json")
+    said = call_tenor("export", wide, "--format", "compact", "--ngrams", "3000", "--data", data, "--out", out, "--json")
     assert said.json["ngrams"] == 3000 and said.json["bytes"] == out.stat().st_size < 60_000
     rows = json.loads((data / "manifest.json").read_text())["splits"]["valid"]["rows"]
     assert said.json["checked_rows"] == rows and abs(said.json["accuracy_lost"]) < 0.05

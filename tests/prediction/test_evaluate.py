@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.command import run_tenor
+from helpers.command import call_tenor
 from helpers.corpora import Review, make_reviews, write_csv, write_json_lines
 
 import tenor
@@ -71,7 +71,7 @@ def test_a_raw_file_is_measured_and_accounted_for_as_prepare_does(run: Path, tmp
 
 def test_the_command_accounts_for_every_row(run: Path, tmp_path: Path) -> None:
     raw = write_csv(tmp_path / "new.csv", mixed())
-    values = run_tenor("evaluate", run, raw, "--max-rejects", "0.1", "--json").ok().json
+    values = call_tenor("evaluate", run, raw, "--max-rejects", "0.1", "--json").ok().json
     left_out = sum(values["dropped"].values()) + sum(values["rejected"].values())
     assert values["rows_read"] == 347 == values["rows"] + left_out
     assert values["train_rows"] == json.loads((run / "result.json").read_text())["train_rows"] > 0
@@ -149,7 +149,7 @@ def test_two_workers_measure_the_same_to_the_bit(
 
 def test_a_split_is_named_above_its_table(run: Path, data: Path) -> None:
     rows = json.loads((data / "manifest.json").read_text("utf-8"))["splits"]["valid"]["rows"]
-    said = run_tenor("evaluate", run, data, "--split", "valid").ok().stdout
+    said = call_tenor("evaluate", run, data, "--split", "valid").ok().stdout
     assert said.startswith(f"valid split, {rows:,} rows\n") and f"{rows:,} rows read: {rows:,} measured" in said
     learned = json.loads((run / "result.json").read_text())["train_rows"]
     assert said.rstrip().endswith(f"the model learned from {learned:,} rows")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.corpora import Review, make_reviews, write_json_lines
 from preparation.reference import reference_tokens
 
@@ -120,14 +120,14 @@ def test_the_pinned_tables_agree_with_unicode() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "r.jsonl", REVIEWS)
-    result = run_tenor("prepare", path, "--out", tmp_path / "out", "--workers", "1", "--json").ok().json
+    result = call_tenor("prepare", path, "--out", tmp_path / "out", "--workers", "1", "--json").ok().json
     wanted = "rows_read rows_kept duplicates dropped rejected tokens vocab_size splits seconds mb_per_s".split()  # noqa: SIM905
     assert set(wanted) <= set(result)
     assert call_tenor("prepare", "--check", tmp_path / "out", "--json").ok().json["shards"] == 3
     (tmp_path / "out" / "test" / "00000.h5").write_bytes(b"damaged")
     assert "test/00000.h5" in call_tenor("prepare", "--check", tmp_path / "out").failed(1)
     assert "--out" in call_tenor("prepare", path).failed(2)
-    made = run_tenor("generate", tmp_path / "g.jsonl", "--rows", "100", "--json").ok().json
+    made = call_tenor("generate", tmp_path / "g.jsonl", "--rows", "100", "--json").ok().json
     assert made["rows"] == 100 and made["bayes_accuracy"] == 0.95
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -205,14 +205,14 @@ def test_nothing_half_written_is_left(run: Path) -> None:
 
 
 def test_the_command_writes_into_the_run(run: Path, tmp_path: Path) -> None:
-    got = run_tenor("report", run, "--json").ok().json
+    got = call_tenor("report", run, "--json").ok().json
     assert got == {
         "sources": [str(run)],
         "report": str(run / "report.html"),
         "bytes": (run / "report.html").stat().st_size,
     }
     bench = write_result(tmp_path / "bench.json", [{"name": "a", "workers": 1, "samples_per_s": 10.0}])
-    run_tenor("report", run, bench, "--out", tmp_path / "r.html").ok()
+    call_tenor("report", run, bench, "--out", tmp_path / "r.html").ok()
     text = (tmp_path / "r.html").read_text("utf-8")
     assert "10 samples/s with 1 worker" in text and "1 run and 1 result" in text
 

@@ -72,7 +72,7 @@ def test_the_scores_are_those_of_the_kept_model_row_by_row(trained: tuple[Path, 
 
 def test_evaluate_a_raw_file(trained: tuple[Path, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     raw = write_json_lines(tmp_path / "new.jsonl.gz", make_reviews(200, seed=77))
-    found = run_tenor("evaluate", trained[0], raw, "--json").ok().json
+    found = call_tenor("evaluate", trained[0], raw, "--json").ok().json
     assert found["rows"] == 200
     assert found["accuracy"] > 0.95
     assert {"f1_macro", "f1_weighted", "auc", "confusion", "majority_baseline"} <= set(found)
@@ -171,7 +171,7 @@ def test_the_python_api_predicts(trained: tuple[Path, dict]) -> None:  # type: i
         (("train", "DATA", "--out", "run", "--cell", "transformer"), 2, "lstm, gru, rnn"),
         (("train", "DATA", "--out", "run", "--workers", "0"), 2, "--workers"),
         (("train", "DATA", "--out", "run", "--shares", "1:2", "--workers", "3"), 2, "--shares"),
-        (("train", "DATA", "--out", "run", "--class-weights", "x"), 2, "--class-weights"),
+        (("train", "DATA", "--out", "run", "--class-weights", "x", "--workers", "1"), 2, "--class-weights"),
         (("train", "DATA", "--out", "run", "--backend", "mpi", "--workers", "1"), 2, "mpirun"),
         (("train", "DATA", "--out", "run", "--config", "no.toml"), 2, "no.toml"),
         (("evaluate", "nowhere", "DATA"), 1, "nowhere"),
@@ -195,7 +195,7 @@ def test_a_folder_in_use_is_not_overwritten(data: Path, tmp_path: Path) -> None:
 
 
 def test_settings_from_a_file_and_the_command_line_over_them(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text('cell = "gru"\nhidden = 4\nmax-steps = 2\nworkers = 1\n')
+    (tmp_path / "run.toml").write_text('cell = "gru"\nhidden = 4\nmax-steps = 2\nworkers = 1\nembeddings = "none"\n')
     run_tenor("train", data, "--out", tmp_path / "run", "--config", tmp_path / "run.toml", "--hidden", "6").ok()
     settings = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
     assert (settings["cell"], settings["hidden"], settings["max_steps"]) == ("gru", 6, 2)

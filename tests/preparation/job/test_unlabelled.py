@@ -13,7 +13,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.corpora import PLAIN, make_reviews, write_json_lines
 from preparation.job.test_prepare import hashes
 from preparation.reference import reference_tokens
@@ -205,7 +205,7 @@ def test_data_without_any_rating_is_for_word_vectors_only(tmp_path: Path) -> Non
 
 def test_the_command_shows_unlabelled_rows(tmp_path: Path) -> None:
     raw = write_rows(tmp_path / "r.jsonl", [*make_reviews(60), ("first", None), ("second", None), ("Second", None)])
-    shown = run_tenor("prepare", raw, "--out", tmp_path / "text", "--unlabelled", "--workers", "1").ok().stdout
+    shown = call_tenor("prepare", raw, "--out", tmp_path / "text", "--unlabelled", "--workers", "1").ok().stdout
     assert "  kept        62  unlabelled 2\n" in shown and "\nunlabelled     2       2         –         –\n" in shown
     result = (
         call_tenor("prepare", raw, "--out", tmp_path / "json", "--unlabelled", "--workers", "1", "--json").ok().json

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.corpora import make_reviews, write_json_lines
 from helpers.runs import store_scores, write_run
 
@@ -84,7 +84,7 @@ def test_runs_that_judged_other_rows_are_not_compared_row_by_row(tmp_path: Path)
 
 def test_the_command_prints_settings_flips_and_the_verdict(tmp_path: Path) -> None:
     one, two = make_pair(tmp_path)
-    shown = run_tenor("runs", one, two, "--compare", "--flips", "2").ok().stdout
+    shown = call_tenor("runs", one, two, "--compare", "--flips", "2").ok().stdout
     assert "McNemar's test: p = " in shown and f"better: {two}" in shown and shown.count("\nrow ") == 2
     got = call_tenor("runs", two, one, "--compare", "--json").ok().json
     assert [Path(run["run"]).name for run in got["runs"]] == ["two", "one"]
@@ -94,7 +94,7 @@ def test_the_command_prints_settings_flips_and_the_verdict(tmp_path: Path) -> No
     store_scores(one, [0.1], [1])
     assert (
         "rows cannot be compared: the runs were measured on different rows"
-        in run_tenor("runs", one, two, "--compare").ok().stdout
+        in call_tenor("runs", one, two, "--compare").ok().stdout
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.command import call_tenor, run_tenor
+from helpers.command import call_tenor
 from helpers.runs import write_run
 
 import tenor
@@ -132,10 +132,10 @@ def test_odd_values_are_left_out(tmp_path: Path, odd: Any) -> None:
 
 
 def test_the_command_lists_and_says_what_it_skips(folder: Path) -> None:
-    got = run_tenor("runs", folder, "--where", "state=finished", "--json").ok()
+    got = call_tenor("runs", folder, "--where", "state=finished", "--json").ok()
     assert [run["cell"] for run in got.json["runs"]] == ["gru", "lstm"]
     assert list(got.json["skipped"]) == [str(folder / "other")] and f"skipped {folder / 'other'}: " in got.stderr
-    shown = run_tenor("runs", folder / "a", folder / "deep", "--sort=-seed").ok().stdout.splitlines()
+    shown = call_tenor("runs", folder / "a", folder / "deep", "--sort=-seed").ok().stdout.splitlines()
     assert shown[0].split()[:3] == ["run", "date", "state"] and shown[2].startswith(str(folder / "deep" / "er" / "b"))
-    assert "no runs" in run_tenor("runs", folder / "empty").ok().stdout
+    assert "no runs" in call_tenor("runs", folder / "empty").ok().stdout
     assert "--compare needs at least two runs" in call_tenor("runs", folder / "a", "--compare").failed(2)
