@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.processes import child_environment, kill_group, python
+from helpers.processes import child_environment, kept_handlers, kill_group, python
 
 from tenor.cli import build_app
 
@@ -82,7 +82,8 @@ def call_tenor(*args: str | os.PathLike[str]) -> Finished:
     """Run `tenor ARGS` in this process, which saves the start of another: for wrong usage and other quick commands."""
     words = tuple(os.fspath(arg) for arg in args)
     out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
+    quiet = (contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors))
+    with kept_handlers(), quiet[0], quiet[1], pytest.raises(SystemExit) as ended:
         build_app(words[:1])(list(words), prog_name="tenor")
     code = ended.value.code
     return Finished(words, code if isinstance(code, int) else int(code is not None), out.getvalue(), errors.getvalue())

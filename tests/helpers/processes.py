@@ -64,6 +64,17 @@ def python(*args: str) -> list[str]:
 
 
 @contextlib.contextmanager
+def kept_handlers() -> Iterator[None]:
+    """Put back what SIGTERM and SIGINT do in this process after the `with` block."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def running(command: list[str], **changes: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a child whose output is captured, and kill it at the end of the `with` block."""
     pipe = subprocess.PIPE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from helpers.processes import kept_handlers
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
@@ -58,9 +58,8 @@ def run(data: Path, out: Path, **changes: Any) -> dict[str, Any]:
 @contextlib.contextmanager
 def as_only_rank() -> Iterator[None]:
     """Let `tenor.train` find that a launcher has started this process as its only rank."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     threads, kind = torch.get_num_threads(), torch.get_default_dtype()
-    with pytest.MonkeyPatch.context() as patch:
+    with kept_handlers(), pytest.MonkeyPatch.context() as patch:
         for name, value in {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}.items():
             patch.setenv(name, value)
         try:
@@ -68,8 +67,6 @@ def as_only_rank() -> Iterator[None]:
         finally:
             torch.set_num_threads(threads)
             torch.set_default_dtype(kind)
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
 
 def load_part(task: Task, epoch: int, k: int, rank: int, shares: Sequence[float] | NDArray[np.float64]) -> TrainBatch:
