@@ -83,7 +83,15 @@ def test_nothing_is_made_before_the_refusal(data: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_compared_cells_may_have_options_of_their_own(data: Path, tmp_path: Path) -> None:
-    settings = replace(SMALL, window=2, max_steps=1, test=False)
-    rows = compare(data, tmp_path / "runs", settings, ["conv", "lstm"], given={"window", "max_steps"}).rows
-    assert [row["cell"] for row in rows] == ["conv", "lstm"]
+def test_compared_cells_may_have_options_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def train(data: str, out: Path, settings: TrainSettings, progress: object, names: set[str]) -> tenor.TrainResult:
+        given[settings.cell] = names
+        figures = {"valid": {}, "test": {}, "samples_per_s": 1.0, "seconds": 1.0, "train_rows": 9}
+        return tenor.TrainResult(out, figures)
+
+    monkeypatch.setattr("tenor.training.launching.compare.train", train)
+    rows = compare("data", tmp_path / "runs", replace(SMALL, window=2), ["conv", "lstm"], given={"window"}).rows
+    assert given == {"conv": {"cell", "window"}, "lstm": {"cell"}}
+    assert [row["train_rows"] for row in rows] == [9, 9]
