@@ -113,7 +113,9 @@ def test_rows_are_read_as_the_tokeniser_reads_them(opinions: tuple[ListedRows, l
 
 
 def test_there_are_none_where_negators_turn_nothing() -> None:
-    assert len(make_rows(*listed(*planted(1500, turns=False)), share=0.1, seed=0)) == 0  # type: ignore[arg-type]
+    rows, words = listed(*planted(1500, turns=False))
+    assert not make_lexicon(rows, words, ENGLISH).turns
+    assert len(make_rows(rows, words, share=0.1, seed=0)) == 0  # type: ignore[arg-type]
 
 
 def test_there_are_none_without_negators() -> None:
