@@ -380,9 +380,9 @@ class TrainSettings(Settings):
         if self.from_run and self.embeddings not in (CHOSEN, NO_VECTORS):
             what = f"--embeddings {self.embeddings} has no effect with --from, which starts from the run's word vectors"
             raise UsageError(what, remedy="omit --embeddings")
-        if self.from_run and self.task != "reviews":
-            what = f"--from has no effect with --task {self.task}"
-            raise UsageError(what, remedy="omit --from, or use --task reviews")
+        if self.from_run and not TASKS[self.task].reads_text:
+            what = f"--from has no effect with --task {self.task}, which does not train on reviews"
+            raise UsageError(what, remedy="omit --from, or omit --task")
         if self.patience and self.keep == "last":
             what = f"--patience {self.patience} contradicts --keep last"
             raise UsageError(what, remedy="use --keep best, or omit --patience")
