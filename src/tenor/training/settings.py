@@ -82,7 +82,7 @@ class TrainSettings(Settings):
     preset: str = setting(
         CHOSEN,
         "What to choose where you give no option: a linear model in seconds (fast), a model for most purposes "
-        "(default), or the most accurate one in up to half an hour (best). --max-seconds chooses among them.",
+        "(default), or a larger one in up to half an hour (best). --max-seconds chooses among them.",
         ("fast", "default", "best"),
         group=MODEL,
     )
