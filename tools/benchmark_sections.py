@@ -61,9 +61,9 @@ _ACCURACY = (
     Column("megabytes", "size_mb", ",.1f"),
 )
 _PEERS = (
-    "All methods train on the same rows, choose their settings on the same validation rows, and are measured on the same "
-    "test rows, over three seeds: means of the accuracy, medians of the rest. fastText has the best of 16 settings, NBSVM "
-    "(n-grams of up to 2 or 3 words) the best of its grid."
+    "All methods train on the same rows, choose their settings on the same validation rows, and are measured on the "
+    "same test rows, over three seeds: means of the accuracy, medians of the rest. fastText has the best of 16 "
+    "settings, NBSVM (n-grams of up to 2 or 3 words) the best of its grid."
 )
 _STRATEGIES = (
     _NAME,
