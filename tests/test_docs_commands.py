@@ -210,7 +210,8 @@ def commands_in(text: str) -> list[list[str]]:
         lexer.whitespace_split = True
         words = list(lexer)
         for at, word in enumerate(words[:-1]):
-            if word == "tenor" and not set(words[at + 1]) & set("();<>|&"):
+            is_name = words[at + 1][0] in "./" or words[max(at - 1, 0)] == "cd"  # of an image or a folder
+            if word == "tenor" and not is_name and not set(words[at + 1]) & set("();<>|&"):
                 ends = (n for n in range(at, len(words)) if set(words[n]) <= set("();<>|&"))
                 found.append(words[at + 1 : next(ends, len(words))])
     return found

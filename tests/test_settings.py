@@ -58,6 +58,7 @@ def test_the_order_in_a_job_key_is_pinned() -> None:
         "tokens",
         "stopwords",
         "marks",
+        "negation",
         "vocab_size",
         "vocab",
         "max_length",

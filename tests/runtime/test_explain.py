@@ -47,7 +47,7 @@ def test_pieces_are_parts_of_the_text(tmp_path: Path) -> None:
     assert model.explain("") == [] and isinstance(pieces[0], ExplainedPiece)
     with pytest.raises(UsageError, match="no class 'great'; choose one of"):
         model.explain(TEXT, "great")
-    with pytest.raises(UsageError, match="got a int instead of a list"):
+    with pytest.raises(UsageError, match="got a value of type int instead of a list"):
         model.explain(5)  # type: ignore[call-overload]
     assert model.explain([TEXT, "", None]) == [pieces, [], []] and model.explain([]) == []
     assert model.explain(pa.array([TEXT]), "3", ngrams=True) == [model.explain(TEXT, "3", ngrams=True)]

@@ -72,7 +72,7 @@ def test_five_classes(tmp_path: Path) -> None:
 def test_tensorboard_holds_the_events(data: Path, tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    run(data, tmp_path / "run", epochs=1, tensorboard=True)
+    tenor.train(data, tmp_path / "run", replace(SMALL, epochs=1, tensorboard=True))  # its writer is a thread
     board = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     board.Reload()
     written = [(point.step, point.value) for point in board.Scalars("train/loss")]

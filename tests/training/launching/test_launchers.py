@@ -14,7 +14,7 @@ from helpers.hosts import needs_hosts, two_hosts
 from helpers.mpi import MPI_VARIABLES, MPIRUN, needs_mpi
 from helpers.processes import child_environment
 
-SIZES = ["--hidden", "8", "--embedding-dim", "8", "--vector-epochs", "1"]
+SIZES = ["--hidden", "8", "--embedding-dim", "8"]
 OPTIONS = [*SIZES, "--max-steps", "12", "--threads", "1", "--json"]
 
 
@@ -40,7 +40,8 @@ def finish(*processes: subprocess.Popen[str], timeout: float = 90) -> list[str]:
 
 
 def tenor_train(data: Path, out: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tenor", "train", str(data), "--out", str(out), *OPTIONS, *options]
+    vectors = [] if "--embeddings" in options else ["--vector-epochs", "1"]
+    return [sys.executable, "-m", "tenor", "train", str(data), "--out", str(out), *OPTIONS, *vectors, *options]
 
 
 @pytest.fixture(scope="module")

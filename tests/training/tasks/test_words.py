@@ -119,9 +119,9 @@ HOW: dict[str, tuple[int, dict[str, Any]]] = {
     "model-parallel": (2, {}),
     "hybrid": (4, {"model_parallel": 2}),
 }
-# The ordinary run has a sum of gradients, shared memory, a server and a divided model. Updates without a fixed order
-# depend on what else runs.
-KINDS = {"allreduce": (), "hybrid": (), **dict.fromkeys(("hogwild", "async"), pytest.mark.serial)}
+# The ordinary run has a sum of gradients and shared memory; the others take long, so they are in `make soak`. Updates
+# without a fixed order depend on what else runs.
+KINDS = {"allreduce": (), "hogwild": pytest.mark.serial}
 
 
 @pytest.mark.parametrize("strategy", [pytest.param(name, marks=KINDS.get(name, pytest.mark.soak)) for name in HOW])

@@ -197,6 +197,8 @@ class Reviews(Task):
         notes = [added] if self.num_added else []
         if missing is None:
             return notes
+        if not missing.words:
+            return notes
         start = f"{self.vectors} has vectors for {missing.num_words - missing.words:,} words of the data"
         rest = f"the {missing.words:,} others start at random ({missing.token_share:.2%} of the training tokens)"
         return [*notes, f"{start}; {rest}"]
