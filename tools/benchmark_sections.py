@@ -367,14 +367,31 @@ SECTIONS = (
         "reviews/s",
     ),
     Section(
+        "predict",
+        "Predict, beside padded batches and fastText",
+        (
+            "From raw text, film reviews of about 1,300 bytes; the names end with the number of threads. `…-torch` "
+            "computes the same model with padded batches in PyTorch's own operations, `lstm-torch` is an LSTM."
+        ),
+        "tenor bench predict --workers 1,2 --megabytes 5 --repeats 3 --out benchmarks/predict.json",
+        (
+            _NAME,
+            Column("reviews/s", "reviews_per_s"),
+            Column("× its peer", "of_peer", ".1f"),
+            Column("reviews per second of processor time", "reviews_per_cpu_s"),
+        ),
+        "reviews_per_s",
+        "reviews/s",
+    ),
+    Section(
         "serve",
         "Serve, beside a plain endpoint",
         (
             "200 clients that send one review per request without a pause. `plain-fastapi` calls the same model in "
             "torch once per request. Beside 500 connections that never finish a request, `/healthz` took at most "
-            "1.5 ms. The run was disturbed by other work; [the log](log.md) also has quieter runs."
+            "1.8 ms. Other work ran at a lower priority."
         ),
-        "chrt -r 1 tenor bench serve --run run --duration 15 --repeats 1 --out benchmarks/serve.json",
+        "tenor bench serve --run run --repeats 1 --out benchmarks/serve.json",
         (
             _NAME,
             Column("clients", "clients"),
