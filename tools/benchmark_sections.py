@@ -355,7 +355,7 @@ SECTIONS = (
             "waits as the OpenMP library does by default. See [why threads "
             "sleep](decisions/0012-threads-that-sleep.md)."
         ),
-        "tenor bench busy --workers 1,2 --repeats 6 --warmups 1 --out benchmarks/busy.json",
+        "tenor bench busy --workers 1,2 --repeats 3 --warmups 1 --out benchmarks/busy.json",
         (
             _NAME,
             Column("workers", "workers"),
