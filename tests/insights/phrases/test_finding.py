@@ -13,7 +13,7 @@ from insights.stored import store_texts
 from tenor.insights.phrases.choosing import Phrase, contains, group, title
 from tenor.insights.phrases.finding import Periods, PhraseFinder, PhraseInput, snippet
 from tenor.insights.phrases.similar import WordContexts
-from tenor.insights.phrases.words import stem, stems_of
+from tenor.insights.phrases.words import BREAK, CONTENT, END, INNER, START, kinds_of, stem, stems_of
 from tenor.insights.times import periods_of
 
 THINGS = ["phone", "blender", "tablet", "charger", "radio", "lamp", "printer", "camera"]
@@ -120,6 +120,11 @@ def test_copies_do_not_count(tmp_path: Path) -> None:
 )
 def test_stems(words: tuple[str, ...], same: bool) -> None:
     assert (len({stem(word) for word in words}) == 1) == same
+
+
+def test_a_negated_word_does_not_begin_a_phrase() -> None:
+    words = ["not", "work", "¬work", "¬the", "¬off", "¬not", "¬!"]
+    assert kinds_of(words)[2:].tolist() == [START, CONTENT, END, INNER, END, INNER, BREAK]
 
 
 def test_stems_of_a_phrase_leave_out_function_words() -> None:

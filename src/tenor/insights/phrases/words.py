@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tenor.preparation.tokeniser.negation import plain
+from tenor.preparation.tokeniser.negation import NEGATED, plain
 from tenor.preparation.tokeniser.stopwords import LISTS
 from tenor.preparation.tokeniser.vocabulary import FIRST_WORD
 
@@ -44,8 +44,14 @@ NOT = "not"  # the stem of all negations
 def kinds_of(words: Sequence[str]) -> NDArray[np.uint8]:
     """The kind of each id of a vocabulary; padding, unknown words and marks break phrases."""
     kinds = np.full(len(words) + FIRST_WORD, BREAK, np.uint8)
-    kinds[FIRST_WORD:] = [_kind(plain(word)) for word in words]
+    kinds[FIRST_WORD:] = [_negated_kind(plain(word)) if word.startswith(NEGATED) else _kind(word) for word in words]
     return kinds
+
+
+def _negated_kind(word: str) -> int:
+    """The kind of a negated word: it never begins a phrase, because the phrase would lack the negator."""
+    kind = _kind(word)
+    return END if kind == CONTENT else INNER if kind == START else kind
 
 
 def _kind(word: str) -> int:
