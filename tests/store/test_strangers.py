@@ -14,7 +14,9 @@ import h5py
 import numpy as np
 import pytest
 from helpers.corpora import make_reviews, write_json_lines
+from helpers.training import SMALL
 
+import tenor
 from tenor.errors import StoreError
 from tenor.preparation.job.prepare import prepare
 from tenor.preparation.job.word_ids import count_rows, translate_rows
@@ -28,6 +30,7 @@ from tenor.store.reader import open_split
 from tenor.store.shard import Shard, write_shard
 from tenor.store.staging import stage_data
 from tenor.store.verify import verify_data
+from tenor.training.tasks.reviews import Reviews
 
 SHARD = "train/00000.h5"
 Arrays = dict[str, Any]
@@ -345,6 +348,19 @@ def test_a_file_that_is_not_a_vocabulary(tmp_path: Path, text: str) -> None:
     (tmp_path / "vocab.json").write_text(text)
     with pytest.raises(StoreError, match=r"is not a vocabulary file|is not JSON that can be trusted"):
         Vocabulary.load(tmp_path / "vocab.json")
+
+
+def test_a_vocabulary_with_fewer_words_than_the_tokens_need(data: Path, tmp_path: Path) -> None:
+    words = Vocabulary.load(data / "vocab.json").words
+    (data / "vocab.json").write_bytes(Vocabulary(words[:-5]).to_bytes())
+    values = json.loads((data / "manifest.json").read_bytes())
+    values["vocab_sha256"] = Vocabulary(words[:-5]).sha256
+    (data / "manifest.json").write_bytes(canonical(values))
+    told = rf"has {len(words) - 3} entries, and the manifest says {len(words) + 2}"
+    with pytest.raises(StoreError, match=told):
+        Reviews(data, SMALL)
+    with pytest.raises(StoreError, match=told):
+        tenor.embed(data, tmp_path / "vectors")
 
 
 def _numbers(*values: int) -> Any:

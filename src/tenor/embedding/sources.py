@@ -27,7 +27,7 @@ from tenor.corpus.files.streams import SNIFF, open_raw, open_unpacked
 from tenor.embedding.kernels.windows import BREAK
 from tenor.errors import CorpusError, UsageError
 from tenor.preparation.tokeniser.tokenise import Tokeniser, TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN, Vocabulary
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, UNKNOWN, vocabulary_of
 from tenor.preparation.tokeniser.words import unpack
 from tenor.progress import SILENT, Progress
 from tenor.store.manifest import UNLABELLED, Manifest
@@ -174,7 +174,7 @@ class PreparedBlocks:
 
 def _count_prepared(path: Path, min_count: int, max_words: int, progress: Progress) -> tuple[TextWords, Blocks]:
     verify_data(path)
-    vocabulary = Vocabulary.load(path / "vocab.json")
+    vocabulary = vocabulary_of(path)
     counts = np.zeros(len(vocabulary), np.int64)
     for split in _open_splits(path):
         with split:

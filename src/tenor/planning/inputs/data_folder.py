@@ -15,7 +15,7 @@ from tenor.models.rows import shortened
 from tenor.models.wide.characters import NO_CHARACTERS, Characters, hash_characters
 from tenor.models.wide.ngrams import bucket_weights, count_rows_with
 from tenor.planning.costs.touched_rows import GROUPS, LengthGroup, RowFrequencies, spectrum_of
-from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, vocabulary_of
 from tenor.store.manifest import Manifest
 from tenor.store.reader import Split, open_split
 from tenor.store.trusted import read_json
@@ -48,9 +48,7 @@ def read_frequencies(data: Path, model: Mapping[str, Any], data_sha256: str) -> 
 
 def _characters(data: Path, model: Mapping[str, Any]) -> Characters:
     longest = int((model.get("wide") or {}).get("characters", 0))
-    return (
-        hash_characters(Vocabulary.load(data / "vocab.json").words, FIRST_WORD, longest) if longest else NO_CHARACTERS
-    )
+    return hash_characters(vocabulary_of(data).words, FIRST_WORD, longest) if longest else NO_CHARACTERS
 
 
 def count_tables(split: Split, model: Mapping[str, Any], characters: Characters = NO_CHARACTERS) -> RowFrequencies:

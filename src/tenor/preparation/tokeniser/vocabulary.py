@@ -75,6 +75,20 @@ class Vocabulary:
         return cls(words)
 
 
+def vocabulary_of(data: Path) -> Vocabulary:
+    """The vocabulary of prepared data.
+
+    Raises:
+        StoreError: The file is not a vocabulary, or has another number of words than the manifest says.
+    """
+    path = Path(data) / "vocab.json"
+    vocabulary, size = Vocabulary.load(path), Manifest.load(Path(data)).vocab_size
+    if len(vocabulary) != size:
+        what = f"has {len(vocabulary):,} entries, and the manifest says {size:,}"
+        raise StoreError(what, where=path, remedy="prepare the data again")
+    return vocabulary
+
+
 def as_ids(found: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Indices in the word table to vocabulary ids; -1 (a word that was not found) becomes UNKNOWN."""
     ids: npt.NDArray[np.int32] = np.where(found < 0, UNKNOWN, found + FIRST_WORD).astype(np.int32)

@@ -24,7 +24,7 @@ from tenor.models.deep.part import Deep, initialise
 from tenor.models.inference import Inference, to_probabilities
 from tenor.models.spec import DeepSpec, ModelSpec, WideSpec
 from tenor.models.wide.characters import hash_characters
-from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, vocabulary_of
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import Split, open_split
 from tenor.store.reference import Reference, sample
@@ -103,10 +103,10 @@ class Reviews(Task):
         self.read: Split = rows  # the training rows without those that are added
         self.train: RowSource = rows
         if settings.negation_rows and _has_opinions(self.manifest):
-            added = make_rows(rows, Vocabulary.load(self.vocabulary).words, settings.negation_rows, settings.seed)
+            added = make_rows(rows, vocabulary_of(data).words, settings.negation_rows, settings.seed)
             self.num_added, self.train = len(added), WithRows(rows, added) if len(added) else rows
         self.run = run
-        words = Vocabulary.load(self.vocabulary).words if self.spec.wide and self.spec.wide.characters else ()
+        words = vocabulary_of(data).words if self.spec.wide and self.spec.wide.characters else ()
         self.characters = hash_characters(words, FIRST_WORD, settings.characters if words else 0)
         self.batches = ReviewBatches(self.train, self.spec, settings, self.objective, self.characters)
         self.ancestor = Ancestor(Path(settings.from_run), self.spec) if settings.from_run else None
@@ -161,7 +161,7 @@ class Reviews(Task):
         return [RuleOfPart("wide.", Adagrad(start=start * start), self.settings.wide_lr / peak)]
 
     def _load_vectors(self, model: Deep, path: Path) -> None:
-        words = Vocabulary.load(self.data / "vocab.json").words
+        words = vocabulary_of(self.data).words
         found = read_vectors(path, words, model.spec.embedding_dim)
         table = model.embedding.weight
         with torch.no_grad():

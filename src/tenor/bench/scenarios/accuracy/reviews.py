@@ -19,7 +19,7 @@ from tenor.preparation.job.prepare import prepare
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.negation import plain
 from tenor.preparation.tokeniser.tokenise import Tokeniser, TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import Vocabulary
+from tenor.preparation.tokeniser.vocabulary import vocabulary_of
 from tenor.store.manifest import SPLITS, Manifest
 from tenor.store.reader import open_split
 
@@ -122,7 +122,7 @@ def _read(file: str, preparing: PrepareSettings, rule: LabelRule) -> _Found:
 
 def _write_words(data: Path, folder: Path) -> None:
     """Write the words of prepared data; words that are not in the vocabulary become UNKNOWN_WORD."""
-    names = np.array(["", UNKNOWN_WORD, *map(plain, Vocabulary.load(data / "vocab.json").words)], object)
+    names = np.array(["", UNKNOWN_WORD, *map(plain, vocabulary_of(data).words)], object)
     for name in SPLITS:
         with open_split(data, name) as split:
             tokens, lengths = split.gather(np.arange(len(split)))
