@@ -292,8 +292,7 @@ SECTIONS = (
         "Word vectors from unlabelled reviews",
         (
             "2,000 labelled demo reviews to train on, 26,763 without a label, 3,992 to validate on; three epochs, "
-            "three seeds; models from before the presets, with a recurrent deep part. "
-            "See [use reviews without a rating](how-to/few-labels.md)."
+            "three seeds. See [use reviews without a rating](how-to/few-labels.md)."
         ),
         "tenor bench pretrained --epochs 3 --repeats 3 --out benchmarks/pretrained.json",
         (
