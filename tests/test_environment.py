@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from tenor import cgroup, environment
+from tenor.errors import UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,6 +36,13 @@ def test_the_cpu_quota_of_a_container_limits_the_cores(monkeypatch: pytest.Monke
     assert environment.usable_cores() == 1
     monkeypatch.setattr(cgroup, "cpu_quota", lambda: float("inf"))
     assert environment.usable_cores() == len(psutil.Process().cpu_affinity())
+
+
+def test_more_workers_than_the_machine_can_start_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroup, "cpu_quota", lambda: 1)
+    assert [environment.num_workers(asked) for asked in ("auto", 1, "32")] == [1, 1, 32]
+    with pytest.raises(UsageError, match="100000 is too many for this machine, which has 1 core; use at most 32"):
+        environment.num_workers(100_000)
 
 
 def test_nothing_private_is_included() -> None:

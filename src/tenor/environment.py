@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from tenor import __version__, cgroup
+from tenor.errors import UsageError
 
+MOST_PER_CORE = 32  # worker processes; each takes 100 MB or more
 CORE = ("numpy", "pyarrow", "numba", "h5py", "fsspec", "torch", "safetensors", "typer", "rich", "matplotlib")
 
 
@@ -70,8 +72,22 @@ def usable_cores() -> int:
 
 
 def num_workers(workers: int | str) -> int:
-    """The number of worker processes for a `workers` setting; `auto` is one per usable core."""
-    return usable_cores() if workers == "auto" else int(workers)
+    """Return the number of worker processes for a `workers` setting.
+
+    Args:
+        workers: A number, or `auto` for one worker per usable core.
+
+    Raises:
+        UsageError: So many processes would use up the memory of this machine, or the process ids.
+    """
+    cores = usable_cores()
+    if workers == "auto":
+        return cores
+    number, most = int(workers), MOST_PER_CORE * cores
+    if number > most:
+        what = f"--workers {number} is too many for this machine, which has {cores} core{'s' * (cores > 1)}"
+        raise UsageError(what, remedy=f"use at most {most} ({MOST_PER_CORE} per core), or auto for one per core")
+    return number
 
 
 def memory_bytes() -> int:

@@ -25,7 +25,7 @@ from tenor.embedding.workers.machines import Machines, scaled_rate
 from tenor.embedding.workers.supervisor import Supervisor, TeamPlan
 from tenor.embedding.workers.tables import Tables
 from tenor.embedding.workers.team import TeamWork, WorkerTeam
-from tenor.environment import usable_cores
+from tenor.environment import num_workers, usable_cores
 from tenor.errors import Stopped, TenorError, UsageError, WorkerError
 from tenor.groups import choose_backend, join
 from tenor.progress import SILENT, Progress, Shown, shown
@@ -143,10 +143,10 @@ def _refuse_taken(folder: Path, resume: bool) -> None:
 def _joined(world: World, work: TeamWork, backend: str) -> Iterator[Machines]:
     """The machines that train together, with this machine's tables."""
     settings, num_words = work.settings, len(work.words.words)
-    num_workers = usable_cores() // world.local_size if settings.workers == "auto" else int(settings.workers)
-    num_workers = max(1, min(num_workers, settings.epochs * work.blocks.num_blocks))
+    wanted = usable_cores() // world.local_size if settings.workers == "auto" else num_workers(settings.workers)
+    size = max(1, min(wanted, settings.epochs * work.blocks.num_blocks))
     num_inputs = num_words + _subwords(settings).buckets
-    with contextlib.closing(Tables(num_inputs, num_words, settings.dim, num_workers)) as tables:
+    with contextlib.closing(Tables(num_inputs, num_words, settings.dim, size)) as tables:
         group = join(world, backend, settings.timeout)
         try:
             yield Machines(group, tables)

@@ -138,6 +138,7 @@ def train(
     facts = DataFacts.of(Manifest.load(folder), settings.all_rows) if TASKS[settings.task].reads_text else None
     cores = world.size if is_launched else usable_cores()
     job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts, cores), is_resumed)
+    size = world.size if is_launched else num_workers(settings.workers)
     if not is_continued:  # its options were checked when it began
         refuse_without_effect(settings, job.settings, typed)
     if is_launched:
@@ -145,7 +146,7 @@ def train(
     with claim_folder(run, is_resumed) as lock:
         rehearsed = _rehearse(folder, run, job.settings, progress) if settings.all_rows else {}
         learned = learn_vectors(job, progress)
-        start = Start(num_workers(settings.workers), lock, tuple(hosts))
+        start = Start(size, lock, tuple(hosts))
         try:
             return TrainResult(run, {**_supervise(job, start, progress), **rehearsed})
         except UsageError:  # the workers refuse the settings, so nothing may be left
