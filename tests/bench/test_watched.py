@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tenor.bench.peers import watched
 from tenor.bench.peers.watched import memory_of, run_watched
 from tenor.errors import WorkerError
 
@@ -46,3 +47,18 @@ def test_a_process_that_has_ended_has_no_memory() -> None:
         os._exit(0)
     os.waitpid(process, 0)
     assert memory_of(process) == 0
+
+
+def test_a_look_reads_counters_of_the_kernel_and_walks_no_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process and its two children, one of which has just ended; there are no files but these."""
+    monkeypatch.setattr(watched, "PROCESSES", tmp_path)
+    for process, kinds, children in (("7", (100, 30, 5), "8 9"), ("8", (20, 40, 50), "")):
+        (tmp_path / process / "task" / process).mkdir(parents=True)
+        (tmp_path / process / "task" / process / "children").write_text(children)
+        rows = [f"Rss{name}:\t  {kb} kB" for name, kb in zip(("Anon", "File", "Shmem"), kinds, strict=True)]
+        (tmp_path / process / "status").write_text("\n".join(["Name:\tx: y", *rows]))
+    (tmp_path / "9" / "task").mkdir(parents=True)
+    (tmp_path / "9" / "status").write_text("Name:\tended\nState:\tZ (zombie)\n")
+    assert memory_of(7) == 1024 * (100 + 20 + 40 + 50)

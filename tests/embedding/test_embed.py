@@ -83,6 +83,7 @@ def test_a_stopped_training_continues(text: Path, tmp_path: Path, whole: tuple[f
         assert process.returncode == (143 if number == signal.SIGTERM else -9)
         assert number == signal.SIGKILL or b"saved a checkpoint; --resume continues from it" in said
         assert not (out / "config.json").exists()
+    (out / ".vectors.safetensors.0123.tmp").write_bytes(b"half of it")  # as if killed while the vectors are saved
     resumed = tenor.EmbedSettings(**EMBED_SETTINGS, epochs=20, workers=1, resume=True)
     result = tenor.embed(text, out, resumed)
     assert result.values["loss"] == pytest.approx(whole[0], rel=0.01)

@@ -19,7 +19,7 @@ from tenor.embedding.settings import EmbedSettings
 from tenor.embedding.sources import BLOCK_WORDS, TextWords, read_words
 from tenor.embedding.subwords import Rows, Shape, compose, rows_of
 from tenor.embedding.vectors import CONFIG, Subwords, Vectors, save_vectors
-from tenor.embedding.workers.checkpoints import FOLDER, SavedProgress, load_checkpoint
+from tenor.embedding.workers.checkpoints import FOLDER, SavedProgress, load_checkpoint, remove_leftovers
 from tenor.embedding.workers.division import Division
 from tenor.embedding.workers.machines import Machines, scaled_rate
 from tenor.embedding.workers.supervisor import Supervisor, TeamPlan
@@ -121,6 +121,8 @@ def _claimed(folder: Path, resume: bool) -> Iterator[None]:
     _refuse_taken(folder, resume)
     with locked(folder):
         _refuse_taken(folder, resume)
+        if resume:
+            remove_leftovers(folder)
         try:
             yield
         finally:

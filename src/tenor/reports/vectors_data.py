@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tenor.embedding.vectors import CONFIG, CONFIG_BYTES, KIND, Vectors, load_vectors
 from tenor.errors import RunError, TenorError, UsageError
+from tenor.preparation.tokeniser import negation
 from tenor.reports.values import readable
 from tenor.store.trusted import read_json
 
@@ -72,8 +73,12 @@ def _classifier(run: Path) -> SentimentModel:
 def word_sentiments(model: SentimentModel, words: Sequence[str]) -> Doubles:
     """What the classifier makes of each word as a review of its own: from -1 (its first class) to 1 (its last).
 
-    A word that the classifier does not know has no sentiment (NaN).
+    A negated word is read as it stands in reviews, after "not". A word that the classifier does not know has no
+    sentiment (NaN).
     """
-    scores = model.probabilities(list(words)) @ np.linspace(-1.0, 1.0, len(model.classes))
-    known = [prediction.known_words > 0 for prediction in model.predict(list(words))]
+    parts = [negation.readable([word]) for word in words]
+    texts = [" ".join(part) for part in parts]
+    scores = model.probabilities(texts) @ np.linspace(-1.0, 1.0, len(model.classes))
+    found = model.predict(texts)
+    known = [prediction.known_words >= len(part) for prediction, part in zip(found, parts, strict=True)]
     return np.where(known, scores, _UNKNOWN)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tenor.embedding.workers.checkpoints import SavedProgress, load_checkpoint, save_checkpoint
+from tenor.embedding.workers.checkpoints import SavedProgress, load_checkpoint, remove_leftovers, save_checkpoint
 from tenor.embedding.workers.tables import Tables
 from tenor.errors import RunError
 
@@ -67,6 +67,18 @@ def test_a_damaged_record_is_refused(tmp_path: Path, name: str, value: object, m
         load_checkpoint(tmp_path, tables, IDENTITY)
 
 
+def test_what_a_killed_process_has_half_written_is_removed(tmp_path: Path) -> None:
+    tables = make_tables()
+    save_checkpoint(tmp_path, tables, PROGRESS, IDENTITY)
+    (tmp_path / "notes.tmp").touch()
+    (tmp_path / ".vectors.safetensors.0123.tmp").touch()
+    (tmp_path / "checkpoint" / ".tables-8.safetensors.0123.tmp").touch()
+    remove_leftovers(tmp_path)
+    left = sorted(file.name for file in tmp_path.rglob("*") if file.is_file())
+    assert left == ["notes.tmp", "progress.json", "tables-7.safetensors"]
+    assert load_checkpoint(tmp_path, tables, IDENTITY) == PROGRESS
+
+
 @pytest.mark.parametrize("damage", ["truncated", "not finite", "flipped", "a link"])
 def test_damaged_tables_are_refused(tmp_path: Path, damage: str) -> None:
     tables = make_tables()
@@ -93,6 +105,8 @@ def test_a_folder_that_is_a_link_is_neither_read_nor_written(tmp_path: Path) -> 
     before = {file.name: file.read_bytes() for file in victim.iterdir()}
     with pytest.raises(RunError, match="is a symbolic link"):
         load_checkpoint(tmp_path, tables, IDENTITY)
+    with pytest.raises(RunError, match="is a symbolic link"):
+        remove_leftovers(tmp_path)
     with pytest.raises(RunError, match="is a symbolic link"):
         save_checkpoint(tmp_path, tables, SavedProgress(5, 1.0, 4.0, 2.0), IDENTITY)
     assert before == {file.name: file.read_bytes() for file in victim.iterdir()}

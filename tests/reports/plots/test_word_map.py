@@ -36,7 +36,7 @@ class Opinions:
         return np.array([[1 - self.known.get(text, 0.9), 0.0, self.known.get(text, 0.9)] for text in texts])
 
     def predict(self, texts: list[str]) -> list[Prediction]:
-        return [Prediction("positive", 1.0, int(text in self.known)) for text in texts]
+        return [Prediction("positive", 1.0, sum(word in self.known for word in text.split())) for text in texts]
 
 
 OPINIONS: Any = Opinions({"good": 0.9, "great": 1.0, "bad": 0.2, "awful": 0.0, "film": 0.5})
@@ -71,6 +71,12 @@ def test_words_have_the_colour_of_their_sentiment() -> None:
         **dict.fromkeys(("film", "a&lt;b", "$x$"), "faint"),
     }
     assert drawing.caption.endswith("most negative: awful, bad; most positive: great, good.")
+
+
+def test_negated_words_have_the_sentiment_that_they_have_after_a_negator() -> None:
+    opinions: Any = Opinions({"good": 0.9, "not": 0.5, "not good": 0.1})
+    sentiments = word_sentiments(opinions, ["good", "¬good", "¬unheard", "not"])
+    np.testing.assert_allclose(sentiments, [0.8, -0.8, np.nan, 0.0], atol=1e-6)
 
 
 def test_a_map_without_a_classifier_has_one_colour() -> None:

@@ -34,6 +34,20 @@ def test_vectors_are_matched_to_their_words(tmp_path: Path, name: str) -> None:
     np.testing.assert_allclose(found.vectors, [[-1, 0.5, 1e-3], [1, 2, 3]])
 
 
+@pytest.mark.parametrize("kind", ["folder", *FORMATS])
+def test_a_negated_word_without_a_vector_gets_that_of_the_plain_word(tmp_path: Path, kind: str) -> None:
+    path, rows = tmp_path / "vectors", np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], np.float32)
+    vectors = Vectors(("superb", "awful", "¬awful"), rows)
+    if kind == "folder":
+        path.mkdir()
+        save_vectors(path, vectors, vars(tenor.EmbedSettings(dim=3)), {"words": 9, "loss": 0.1})
+    else:
+        write_file(path, vectors, kind)
+    found = read_vectors(path, ["¬superb", "plot", "¬plot", "¬awful", "awful"], 3)
+    assert found.places.tolist() == [0, 3, 4]
+    np.testing.assert_array_equal(found.vectors, rows[[0, 2, 1]])
+
+
 def some_vectors(subwords: Subwords | None = None) -> Vectors:
     rows = np.array([[1, 2, 3], [4, 5, 6], [-1, 0.5, 1e-3]], np.float32)
     return Vectors(("superb", "unheard", "awful"), rows, subwords)

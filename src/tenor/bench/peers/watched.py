@@ -16,6 +16,7 @@ from tenor.errors import WorkerError
 
 LOOK_SECONDS = 0.1  # between two looks at the memory
 PROCESSES = Path("/proc")  # Linux only
+KINDS = ("RssAnon", "RssFile", "RssShmem")  # of memory
 
 
 def run_watched(module: str, *words: str) -> dict[str, Any]:
@@ -52,12 +53,25 @@ def run_watched(module: str, *words: str) -> dict[str, Any]:
 
 
 def memory_of(process: int) -> int:
-    """The bytes of a process and of those that it started; shared memory counts by its share. 0 if it is unknown."""
-    total = 0
-    with contextlib.suppress(OSError):  # the process has ended, or this is not Linux
-        for line in (PROCESSES / str(process) / "smaps_rollup").read_text("utf-8").splitlines():
-            if line.startswith("Pss:"):
-                total = 1024 * int(line.split()[1])
-        for thread in (PROCESSES / str(process) / "task").iterdir():
-            total += sum(memory_of(int(child)) for child in (thread / "children").read_text("utf-8").split())
-    return total
+    """The bytes of a process and of those that it started; 0 if they are unknown.
+
+    Files and shared memory count once, with the process that has most of them. The kernel could also tell each page's
+    share (`smaps_rollup`), but walks all pages to do so, in the time of the program that is measured.
+    """
+    every = _family(process)
+    own, files, shared = zip(*every, strict=True) if every else ([0], [0], [0])
+    return sum(own) + max(files) + max(shared)
+
+
+def _family(process: int) -> list[tuple[int, int, int]]:
+    """The bytes of a process and of each that it started: its own, those of files, and shared ones."""
+    found = []
+    with contextlib.suppress(OSError, KeyError):  # the process has ended, or this is not Linux
+        folder = PROCESSES / str(process)
+        values = dict(line.split(":", 1) for line in (folder / "status").read_text("utf-8", "replace").splitlines())
+        own, files, shared = (1024 * int(values[name].split()[0]) for name in KINDS)
+        found.append((own, files, shared))
+        for thread in (folder / "task").iterdir():
+            for child in (thread / "children").read_text("utf-8").split():
+                found += _family(int(child))
+    return found

@@ -72,6 +72,13 @@ def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -
     return SavedProgress(blocks, *(float(value) for value in figures if value is not None))
 
 
+def remove_leftovers(out: Path) -> None:
+    """Remove what a killed process has half written. Nobody else may be at work in the folder."""
+    for folder in (out, _folder_in(out)):
+        for left in folder.glob(".*.tmp"):
+            left.unlink(missing_ok=True)
+
+
 def _folder_in(out: Path) -> Path:
     """The folder of the checkpoint; a link could lead to any folder, whose files would be overwritten and removed."""
     folder = out / FOLDER

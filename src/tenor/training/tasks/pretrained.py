@@ -13,6 +13,7 @@ from tenor.embedding.exchange import read_file
 from tenor.embedding.subwords import compose, rows_of
 from tenor.embedding.vectors import CONFIG, CONFIG_BYTES, Vectors, load_vectors
 from tenor.errors import RunError, UsageError
+from tenor.preparation.tokeniser.negation import plain
 from tenor.store.trusted import read_json
 from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
 
@@ -50,19 +51,21 @@ def read_vectors(path: Path, words: Sequence[str], width: int) -> Matched:
 
     Args:
         path: A folder made by `tenor embed`, or a file in word2vec's text or binary format or fastText's `.vec`.
-        words: The words of the data. Words without a vector get one from their character n-grams if the folder has
-            vectors of n-grams.
+        words: The words of the data. A negated word without a vector gets that of the plain word, because other
+            programs and plain text have no negated words. Other words without a vector get one from their character
+            n-grams if the folder has vectors of n-grams.
         width: The width of the embedding.
 
     Raises:
         UsageError: The vectors cannot be read, have another width, or none of the words has one.
         RunError: The folder is damaged.
     """
-    found = load_vectors(path) if path.is_dir() else read_file(path, frozenset(words))
+    found = load_vectors(path) if path.is_dir() else read_file(path, frozenset(words).union(map(plain, words)))
     if found.matrix.shape[1] != width:
         what = f"holds vectors of {found.matrix.shape[1]} numbers, but --embedding-dim is {width}"
         raise UsageError(what, where=path, remedy=f"use --embedding-dim {found.matrix.shape[1]}")
-    own = [(place, found.places[word]) for place, word in enumerate(words) if word in found.places]
+    rows_of_words = (found.places.get(word, found.places.get(plain(word))) for word in words)
+    own = [(place, row) for place, row in enumerate(rows_of_words) if row is not None]
     places, rows = np.array(own, np.int64).reshape(-1, 2).T
     matched = Matched(places, found.matrix[rows])
     matched = _with_ngrams(matched, found, words)
