@@ -94,6 +94,7 @@ def test_a_measurement_file_and_scores(tmp_path: Path) -> None:
         (("--from", str(COURSE), "--machine", "c5.large"), "--machine has no effect with --from"),
         (("--from", str(COURSE), "--gigabytes", "2"), "--gigabytes has no effect with --from"),
         (("--from", str(COURSE), "--accuracy", "0.9"), "add a column `accuracy`"),
+        (("--from", str(COURSE), "--sums", "tree"), "--sums has no effect with --from"),
         (("runs", "--score", "--under", "1h"), "--under has no effect with --score"),
         (("runs", "--score", "--out", "scores.json"), "--out has no effect with --score"),
         (("data", "--measure", "--data", "data"), "give the prepared data as SOURCE"),
