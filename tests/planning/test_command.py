@@ -65,6 +65,9 @@ def test_the_time_to_prepare_is_shown_and_counts_against_a_limit(tmp_path: Path)
 def test_a_table_of_runs() -> None:
     text = invoke("--from", COURSE)
     assert "Cheapest: 1 × p2.xlarge ($2.25, 2.5 h)." in text and "Fastest: 2 × g3.16xlarge" in text
+    (head,) = (line for line in text.splitlines() if line.startswith("workers"))
+    assert head.split() == ["workers", "machines", "total", "interval", "dollars", "efficiency"]  # the known columns
+    assert "is 4 workers on 1 × g3.16xlarge: 34 min, $2.58." in invoke("--from", COURSE, "--under", "1h")  # no interval
     rows = as_json("--from", COURSE, "--workers", "16")["rows"]
     predicted = [(row["machine"], row["machines"], row["workers"]) for row in rows[9:]]
     assert predicted == [("p2.xlarge", 16, 16), ("g3.4xlarge", 16, 16), ("g3.16xlarge", 4, 16)]  # the last has 4 GPUs
@@ -94,6 +97,7 @@ def test_a_measurement_file_and_scores(tmp_path: Path) -> None:
         (("--from", str(COURSE), "--machine", "c5.large"), "--machine has no effect with --from"),
         (("--from", str(COURSE), "--gigabytes", "2"), "--gigabytes has no effect with --from"),
         (("--from", str(COURSE), "--accuracy", "0.9"), "add a column `accuracy`"),
+        (("--from", str(COURSE), "--sums", "tree"), "--sums has no effect with --from"),
         (("runs", "--score", "--under", "1h"), "--under has no effect with --score"),
         (("runs", "--score", "--out", "scores.json"), "--out has no effect with --score"),
         (("data", "--measure", "--data", "data"), "give the prepared data as SOURCE"),

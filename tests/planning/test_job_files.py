@@ -146,6 +146,15 @@ def test_launchers_that_place_single_workers_start_any_number(tmp_path: Path, ki
     assert words in written(tmp_path, kind, 5)
 
 
+def test_a_tree_needs_mpi_which_only_slurm_starts(tmp_path: Path) -> None:
+    words = train_words(written(tmp_path, "slurm", 4, sums="tree"))
+    assert words[words.index("--backend") + 1] == "mpi"
+    assert "--backend" not in train_options(planned(1, sums="tree"), PlanSettings(sums="tree"), {})
+    for kind in set(JOB_FILES) - {"slurm"}:
+        with pytest.raises(UsageError, match="gloo's ring"):
+            written(tmp_path / kind, kind, 4, sums="tree")
+
+
 def test_an_existing_file_stays(tmp_path: Path) -> None:
     (tmp_path / "job").write_text("mine")
     with pytest.raises(UsageError, match="exists already"):

@@ -72,6 +72,14 @@ def test_other_settings_are_other_runs(folder: Path, other: dict[str, Any]) -> N
     assert score(folder) == []
 
 
+def test_sums_over_a_tree_are_not_those_of_a_run_over_a_ring(folder: Path) -> None:
+    predict(folder, workers="2", spread=True, sums="tree")
+    (line,) = (folder / "predictions.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["about"]["sums"] == "tree"
+    predict(folder, workers="2", sums="tree")  # within one machine there is no tree
+    assert "sums" not in json.loads((folder / "predictions.jsonl").read_text("utf-8").splitlines()[1])["about"]
+
+
 def test_mixes_and_local_steps_are_recognised(folder: Path) -> None:
     predict(folder, workers="2", mix="1:3", balance=True)
     predict(folder, workers="2", strategy="local-sgd", sync_every=4)

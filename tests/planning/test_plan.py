@@ -20,7 +20,8 @@ from tenor.planning.plan import make_plan
 from tenor.planning.quantities import SPAN, Quantity, forecast
 from tenor.planning.rows import Interval, PlanRow, mark_front
 from tenor.planning.settings import PlanSettings
-from tenor.planning.step import Setup, StepModel, payload_bytes
+from tenor.planning.step import PER_WORKER, TALLIES, Setup, StepModel, payload_bytes
+from tenor.training.tallies import Tallies
 
 LOAD = 0.5 * 0.0005  # half of the loading delays a worker whose machine has no free core
 NETWORK = parse_network("1gbit,1ms")
@@ -47,7 +48,7 @@ def test_one_worker_is_what_was_measured() -> None:
 
 def test_two_workers_of_one_machine_share_compute_and_load_beside_it() -> None:
     two = replace(ONE, workers=2, per_host=2, strategy="allreduce")
-    payload = 400_000 + 1000 * 400 + 4 * (7 + 5 * 2)
+    payload = 400_000 + 1000 * 400 + 4 * (8 + 5 * 2)
     exchange = 50e-6 + 3 * payload / 8e9
     found = model().predict(two, {})
     assert found.total == pytest.approx(fixed(1 / 2) + 2500 * PER_TOKEN + LOAD + exchange + UPDATE)
@@ -66,11 +67,34 @@ def test_a_batch_with_fewer_rows_than_workers_leaves_some_without_work() -> None
 def test_a_ring_between_machines_by_hand() -> None:
     four = replace(ONE, workers=4, per_host=1, cores=1, strategy="allreduce")
     found = model().predict(four, {})
-    payload = 400_000 + 1000 * 400 + 4 * (7 + 5 * 4)
+    payload = 400_000 + 1000 * 400 + 4 * (8 + 5 * 4)
     exchange = 6 * (2.2 * 0.001 + 150e-6 + payload / 4 / (0.94 * 1.25e8))
     assert found.exchange == pytest.approx(exchange)
     compute = fixed(1 / 4) + 1250 * PER_TOKEN + LOAD
     assert found.total == pytest.approx((compute**1.1 + exchange**1.1) ** (1 / 1.1) + UPDATE)
+
+
+def test_a_tree_between_machines_by_hand() -> None:
+    four = replace(ONE, workers=4, per_host=1, cores=1, strategy="allreduce", sums="tree")
+    found, ring = model().predict(four, {}), model().predict(replace(four, sums="ring"), {})
+    payload = 400_000 + 1000 * 400 + 4 * (8 + 5 * 4)
+    assert found.exchange == pytest.approx(4 * (0.001 + 150e-6 + payload / (0.94 * 1.25e8)))
+    assert found.bytes_sent == ring.bytes_sent and found.compute == ring.compute
+    # In a mix, all wait for the slow worker, which is the last leaf.
+    mix = replace(four, workers=4, slowness=(1.0, 1.0, 1.0, 3.0))
+    slow = 3 * (fixed(1 / 4) + 1250 * PER_TOKEN) + LOAD
+    exchange = 4 * (0.001 + 150e-6 + payload / (0.94 * 1.25e8))
+    assert seconds(mix) == pytest.approx((slow**1.1 + exchange**1.1) ** (1 / 1.1) + UPDATE, rel=0.01)
+    many = replace(ONE, workers=1024, per_host=1, cores=1, strategy="allreduce")
+    assert seconds(replace(many, sums="tree")) < seconds(many) / 10  # 20 rounds instead of 2,046
+
+
+def test_the_tallies_of_a_step_are_counted() -> None:
+    found = Tallies(*[0.0] * TALLIES).pack(0, 3, *[0.0] * PER_WORKER)
+    one = measurement()
+    setup = replace(ONE, workers=3, strategy="allreduce")
+    weights = 400_000 + 1000 * 400
+    assert payload_bytes(one, setup) - weights == 4 * found.numel() == 4 * (TALLIES + 3 * PER_WORKER)
 
 
 def test_mixes_wait_for_the_slow_worker_unless_they_are_balanced() -> None:

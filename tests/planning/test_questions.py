@@ -65,6 +65,8 @@ def test_wrong_limits_are_refused(under: str) -> None:
         ({"write": "word"}, "write"),
         ({"job": "x"}, "no effect without"),
         ({"strategy": "hybrid"}, "strategy"),
+        ({"sums": "star"}, "sums"),
+        ({"sums": "tree", "strategy": "async"}, "do not add up"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], message: str) -> None:

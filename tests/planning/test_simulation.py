@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from tenor.planning.costs.communication import ring_seconds
+from tenor.planning.costs.communication import ring_seconds, tree_seconds
 from tenor.planning.costs.overlap import overlapped_seconds
 from tenor.planning.costs.stragglers import measured_slowest
 from tenor.planning.simulation import (
     RingLink,
     Server,
     SimulatedTeam,
+    TreeLink,
     simulate_local,
     simulate_server,
     simulate_synchronous,
@@ -50,6 +51,23 @@ def test_the_ring(workers: int) -> None:
     assert simulate_synchronous(equal(workers, 0.05, 0.01), link, 1.0, 5) == pytest.approx(expected, rel=0.01)
     local = simulate_local(equal(workers, 0.05, 0.01), link, 8, 4)
     assert local == pytest.approx(0.06 + ring_seconds(4e6, workers, 5e-4, 1.25e8) / 8, rel=0.01)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7, 1024])
+def test_the_tree(workers: int) -> None:
+    link = TreeLink(4e6, 5e-4, 1.25e8)
+    exchange = tree_seconds(4e6, workers, 5e-4, 1.25e8)
+    expected = 0.05 + exchange + 0.01
+    assert simulate_synchronous(equal(workers, 0.05, 0.01), link, 1.0, 5) == pytest.approx(expected, rel=0.01)
+    local = simulate_local(equal(workers, 0.05, 0.01), link, 8, 4)
+    assert local == pytest.approx(0.06 + exchange / 8, rel=0.01)
+
+
+def test_a_tree_waits_for_the_last_worker_only_where_it_passes() -> None:
+    # The fifth of six workers is ready at 9. It hears from the sixth (10), and the first from the fifth (11). On the
+    # way back the first tells the fifth (12), then the third (13), then the second, and the fifth the sixth (13).
+    times = TreeLink(0.0, 1.0, 1.0).finish(np.array([0.0, 0.0, 0.0, 0.0, 9.0, 0.0]))
+    assert times.tolist() == [14.0, 14.0, 14.0, 14.0, 13.0, 13.0]
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.5, 8.0])

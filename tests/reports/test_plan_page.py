@@ -53,6 +53,14 @@ def test_a_plan_says_where_its_numbers_come_from(tmp_path: Path) -> None:
     assert "1 × c5.large" in text and "gradient noise scale in samples" in text
 
 
+def test_both_tables_name_the_machines_if_there_are_several_kinds(tmp_path: Path) -> None:
+    for kinds, count in (("c5.large", 1), ("c5.large,c5.xlarge", 2)):
+        file = plan_file(tmp_path, workers="4", machine=kinds)
+        steps = tenor.report(file).read_text("utf-8").partition("Steps and accuracy")[2].partition("</table>")[0]
+        assert steps.count("c5.") == (0 if count == 1 else 2)
+        assert ("2 × c5.large" in steps and "1 × c5.xlarge" in steps) == (count == 2)
+
+
 def test_the_plots_have_the_intervals_of_the_rows(tmp_path: Path) -> None:
     rows = json.loads(plan_file(tmp_path).read_text("utf-8"))["rows"]
     plot = time_by_workers(rows)
@@ -124,6 +132,11 @@ def test_results_of_one_machine_are_joined_and_others_refused(tmp_path: Path) ->
     with pytest.raises(UsageError, match=r"three\.json.*another machine \(Abacus"):
         tenor.report([first, third], tmp_path / "mixed.html")
     assert not (tmp_path / "mixed.html").exists()
+    for name, odd in (("none", {}), ("text", {"machine": "fast"}), ("empty", {"machine": {}})):
+        unknown = scaling_file(tmp_path / f"{name}.json", [scaling_row("base", 4, 9.0)], odd)
+        again = scaling_file(tmp_path / f"{name}-again.json", [scaling_row("base", 8, 9.0)], odd)
+        with pytest.raises(UsageError, match="does not say on which machine"):
+            tenor.report([unknown, again], tmp_path / "mixed.html")
     old = parse_result({"scenario": "scaling", "rows": [{"name": "workers-1", "workers": 1, "samples_per_s": 5.0}]})
     assert join_scaling([old, old]) == [old, old]  # without stages, nothing is joined
 

@@ -68,7 +68,8 @@ def damaged(file: Path, why: str) -> UsageError:
 def machine_of(environment: Mapping[str, Any]) -> dict[str, Any]:
     """What identifies a machine, from the environment of a result; empty if the result does not say."""
     machine = environment.get("machine")
-    return {name: machine.get(name) for name in _MACHINE} if isinstance(machine, dict) else {}
+    found = {name: machine.get(name) for name in _MACHINE} if isinstance(machine, dict) else {}
+    return found if any(value is not None for value in found.values()) else {}
 
 
 def describe_machine(environment: Mapping[str, Any]) -> str:
@@ -80,7 +81,7 @@ def describe_machine(environment: Mapping[str, Any]) -> str:
 
 
 def refuse_other_machine(file: Path, environment: Mapping[str, Any], other: str, expected: Mapping[str, Any]) -> None:
-    """Raise UsageError if two environments name different machines.
+    """Raise UsageError if two environments name different machines, or do not say which machine was measured.
 
     Args:
         file: Where the first environment comes from.
@@ -88,6 +89,10 @@ def refuse_other_machine(file: Path, environment: Mapping[str, Any], other: str,
         other: Where the second one comes from, for the message.
         expected: The second environment.
     """
+    unknown = [where for where, one in ((file, environment), (other, expected)) if not machine_of(one)]
+    if unknown:
+        what, remedy = "does not say on which machine it was measured", "compare speeds of one machine only"
+        raise UsageError(what, where=unknown[0], remedy=remedy)
     if machine_of(environment) != machine_of(expected):
         was, now = describe_machine(environment), describe_machine(expected)
         what = f"was measured on another machine ({was}) than {other} ({now})"

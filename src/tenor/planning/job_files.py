@@ -11,7 +11,7 @@ from typing import Any
 
 from tenor.errors import UsageError
 from tenor.planning.rows import PlanRow
-from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
+from tenor.planning.settings import LOCAL_STRATEGIES, TREE, PlanSettings
 from tenor.settings import option_name
 from tenor.store.atomic import check_target, write_bytes
 from tenor.training.recipe import complete
@@ -89,6 +89,9 @@ def write_job(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any] |
         what += f"{row.workers} workers on {row.machines} machines"
         fitting = f"{per_host * row.machines} or {(per_host + 1) * row.machines}"
         raise UsageError(what, remedy=f"give --workers {fitting}, or choose --write slurm or k8s")
+    if settings.sums == TREE and settings.write != "slurm":
+        what = f"--write {settings.write} starts workers that add up over gloo's ring, not over a tree"
+        raise UsageError(what, remedy="omit --sums, or choose --write slurm, which can start them with MPI")
     path = Path(settings.job or FILES[settings.write])
     if path.exists():
         raise UsageError("exists already", where=path, remedy="remove it, or name another file with --job")
@@ -112,6 +115,8 @@ def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, An
         words += _option("strategy", row.strategy)
     if row.strategy in LOCAL_STRATEGIES:
         words += _option("sync_every", settings.sync_every)
+    if settings.sums == TREE and row.workers > 1:
+        words += _option("backend", "mpi")
     if settings.balance:
         words += _option("balance", "steps:20")
     return shlex.join(words)

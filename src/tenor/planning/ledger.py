@@ -19,7 +19,7 @@ from tenor.errors import RunError, UsageError
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.run_folder import measure_step
 from tenor.planning.rows import PlanRow
-from tenor.planning.settings import LOCAL_STRATEGIES, PlanSettings
+from tenor.planning.settings import LOCAL_STRATEGIES, RING, PlanSettings
 from tenor.store.strict import strict_json
 from tenor.store.trusted import parse_json, read_bytes, read_json
 from tenor.training.balancing.slowdown import parse_slowdown
@@ -132,6 +132,7 @@ def _about_plan(measured: Measurement, settings: PlanSettings, row: PlanRow) -> 
         "slowness": relative if set(relative) - {1.0} else [],
         "balanced": settings.balance,
         "hosts": row.hosts,
+        **({"sums": settings.sums} if settings.sums != RING and row.hosts > 1 else {}),  # which no run tells of itself
     }
 
 

@@ -16,7 +16,7 @@ from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.inputs.prices import Machine, find_machine, read_prices
 from tenor.planning.quantities import SPAN, Factors, Forecast, Quantity, forecast
 from tenor.planning.rows import Interval, PlanRow, mark_front
-from tenor.planning.settings import PlanSettings
+from tenor.planning.settings import TREE, PlanSettings
 from tenor.planning.step import Setup, StepModel
 from tenor.training.traits import strategy_name
 
@@ -149,6 +149,7 @@ class _Planner:
             is_balanced=settings.balance,
             sync_every=settings.sync_every,
             is_same_data=self.reviews <= measured.reviews,
+            sums=settings.sums,
         )
 
     def _machines(self, setup: Setup) -> int:
@@ -246,6 +247,10 @@ class _Planner:
             lines.append(f"The measured machine is priced as {name} ({price} dollars an hour).")
         else:
             lines.append("A core of the planned machines is taken to be as fast as a measured core, give or take 25 %.")
+        if self.settings.sums == TREE:
+            lines.append(
+                "Workers of several machines add up over a tree. Tenor's gloo uses a ring; MPI chooses for itself."
+            )
         if self.measured.frequencies is None and measured.model.tables:
             lines.append(
                 "Touched rows of other batch sizes follow Heaps' law; with --data they follow the word frequencies."

@@ -89,5 +89,7 @@ def _nearest(rows: Sequence[PlanRow], seconds: float | None) -> str:
 
 def _describe(row: PlanRow) -> str:
     machines = f"{row.machines} × {row.machine}" if row.machine else f"{row.machines} machines"
-    time = f"{seconds_text(row.total.value)} ({seconds_text(row.total.low)} to {seconds_text(row.total.high)})"
+    time = seconds_text(row.total.value)
+    if row.total.low != row.total.high:  # predicted, not measured
+        time += f" ({seconds_text(row.total.low)} to {seconds_text(row.total.high)})"
     return f"{row.workers:,} worker{'s' * (row.workers != 1)} on {machines}: {time}, {dollars_text(row.dollars.value)}"

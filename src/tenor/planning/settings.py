@@ -12,7 +12,9 @@ from tenor.settings import Settings, setting, wrong_value
 
 PLANNED, MONEY, TARGET, OUTPUT = "What is planned", "Machines and money", "Questions", "Output"
 STRATEGIES = ("auto", "single", "allreduce", "local-sgd", "diloco", "hogwild", "async")
+SUMLESS = ("single", "hogwild", "async")  # whose workers never add up over a network
 LOCAL_STRATEGIES = ("local-sgd", "diloco")  # whose workers exchange weights only every --sync-every steps
+RING, TREE = "ring", "tree"
 JOB_FILES = ("slurm", "k8s", "skypilot", "torchrun")
 MOST_WORKERS = 65_536
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -59,6 +61,14 @@ class PlanSettings(Settings):
     )
     sync_every: int = setting(16, "Steps between two synchronisations of local-sgd and diloco.", group=PLANNED)
 
+    sums: str = setting(
+        RING,
+        "How workers of several machines add up: over a ring, as gloo does, or over a tree, which MPI may choose for "
+        "many workers.",
+        (RING, TREE),
+        group=PLANNED,
+    )
+
     machine: str = setting(
         "",
         "Kinds of machines to plan for, separated by commas, with names from the price file. Default: the measured "
@@ -104,6 +114,9 @@ class PlanSettings(Settings):
             raise wrong_value("accuracy", self.accuracy, "give a number from 0 to below 1")
         if self.sync_every < 1:
             raise wrong_value("sync_every", self.sync_every, "give a whole number of at least 1")
+        if self.sums == TREE and self.strategy in SUMLESS:
+            what = f"--sums {self.sums} has no effect with --strategy {self.strategy}, whose workers do not add up"
+            raise UsageError(what, remedy="omit one of them")
         if self.job and not self.write:
             raise UsageError(f"--job {self.job} has no effect without --write", remedy="add --write, or omit --job")
 

@@ -3,7 +3,7 @@
 Synchronous strategies advance all workers together, so arrays over the workers are enough. With a parameter server
 every worker runs at its own pace and they meet in two queues, the server's link and its processor; there, events are
 taken in the order of their times (a discrete-event simulation). Without noise, the simulations equal the closed forms:
-Amdahl's law, the ring, and the rate of the slowest queue.
+Amdahl's law, the ring, the tree, and the rate of the slowest queue.
 """
 
 from __future__ import annotations
@@ -81,26 +81,56 @@ class RingLink:
         return times
 
 
-def simulate_synchronous(team: SimulatedTeam, ring: RingLink, gamma: float, steps: int) -> float:
+@dataclass(frozen=True)
+class TreeLink:
+    """A binomial tree, in which sums travel to the first worker and back."""
+
+    payload: float
+    latency: float
+    bytes_per_s: float
+
+    def finish(self, ready: Floats) -> Floats:
+        """When each worker has the sum, if worker i is ready at ready[i]: 2 ⌈log₂ N⌉ rounds.
+
+        In the round of step 2^k, worker i with i mod 2^(k+1) = 0 receives from worker i + 2^k. The way back is the same
+        in the opposite order.
+        """
+        size, span = len(ready), self.latency + self.payload / self.bytes_per_s
+        times = ready.copy()
+        rounds = [1 << power for power in range((size - 1).bit_length())]
+        for step in rounds:
+            receivers = np.arange(0, size - step, 2 * step)
+            times[receivers] = np.maximum(times[receivers], times[receivers + step]) + span
+        for step in reversed(rounds):
+            senders = np.arange(0, size - step, 2 * step)
+            times[senders] += span
+            times[senders + step] = times[senders]
+        return times
+
+
+Link = RingLink | TreeLink
+
+
+def simulate_synchronous(team: SimulatedTeam, link: Link, gamma: float, steps: int) -> float:
     """Mean seconds of a step in which all workers add up their gradients.
 
     Part of the exchange overlaps with computing (see `overlapped_seconds`), which shortens the exchange.
     """
     clock = np.zeros(team.size)
     for compute in team.draw(steps):
-        alone = float(ring.finish(np.zeros(team.size)).max())
+        alone = float(link.finish(np.zeros(team.size)).max())
         longest = float(compute.max())
         saved = longest + alone - overlapped_seconds(longest, alone, gamma)
-        clock = ring.finish(clock + compute) - saved + team.update
+        clock = link.finish(clock + compute) - saved + team.update
         clock[:] = clock.max()
     return float(clock.max()) / steps
 
 
-def simulate_local(team: SimulatedTeam, ring: RingLink, every: int, rounds: int) -> float:
+def simulate_local(team: SimulatedTeam, link: Link, every: int, rounds: int) -> float:
     """Mean seconds of a step if workers add up their weights only after every `every` steps."""
     clock = np.zeros(team.size)
     for drawn in team.draw(rounds * every).reshape(rounds, every, team.size):
-        clock = ring.finish(clock + drawn.sum(axis=0) + every * team.update)
+        clock = link.finish(clock + drawn.sum(axis=0) + every * team.update)
     return float(clock.max()) / (rounds * every)
 
 

@@ -10,18 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.bench.network.spec import NetworkSpec
-from tenor.planning.costs.communication import ring_bytes, ring_seconds, shared_memory_seconds
+from tenor.planning.costs.communication import (
+    ring_bytes,
+    ring_seconds,
+    shared_memory_seconds,
+    tree_seconds,
+)
 from tenor.planning.costs.compute import largest_share
 from tenor.planning.costs.overlap import overlapped_seconds
 from tenor.planning.costs.stragglers import slowest_of
 from tenor.planning.costs.touched_rows import scaled_rows
 from tenor.planning.inputs.measurement import Measurement
 from tenor.planning.quantities import Factors, Quantity
-from tenor.planning.settings import LOCAL_STRATEGIES
+from tenor.planning.settings import LOCAL_STRATEGIES, RING, TREE
 from tenor.planning.simulation import (
+    Link,
     RingLink,
     Server,
     SimulatedTeam,
+    TreeLink,
     simulate_local,
     simulate_server,
     simulate_synchronous,
@@ -35,7 +42,7 @@ EXPONENTS = {"wide.ngrams": 0.85}  # by which touched rows grow with the batch, 
 USUAL_EXPONENT = 0.55
 PLANNED = ("single", "allreduce", *LOCAL_STRATEGIES, "hogwild", "async")
 ROWS_BY_TOKENS = 0.8  # power of the tokens with which the touched rows of batches of one size grow
-TALLIES = 7  # numbers that are added up with every gradient, beside those of each worker
+TALLIES = 8  # numbers that are added up with every gradient, beside those of each worker
 PER_WORKER = 5
 
 
@@ -54,6 +61,7 @@ class Setup:
         is_balanced: Whether shares follow the speeds of the workers.
         sync_every: Steps between two exchanges of local strategies.
         is_same_data: Whether batches are drawn from the measured data, and not from more data like it.
+        sums: How workers of several machines add up: `ring` or `tree`.
     """
 
     workers: int
@@ -66,6 +74,7 @@ class Setup:
     is_balanced: bool = False
     sync_every: int = 16
     is_same_data: bool = True
+    sums: str = RING
 
     @property
     def hosts(self) -> int:
@@ -209,19 +218,23 @@ class StepModel:
             self._rows[key] = payload_bytes(self.measured, setup, batches, item)
         return self._rows[key]
 
-    def _link(self, setup: Setup, payload: float, factors: Factors) -> RingLink:
-        """The ring between the workers. Within one machine it stands for adding up through shared memory."""
+    def _link(self, setup: Setup, payload: float, factors: Factors) -> Link:
+        """The ring or tree of the workers. Within one machine, a ring stands for adding up through shared memory."""
         if setup.hosts == 1:
             rate = self._value("memory", factors)
             seconds = shared_memory_seconds(payload, setup.workers, self._value("memory_latency", factors), rate)
             return RingLink(0.0, seconds / max(1, 2 * (setup.workers - 1)), rate)
-        latency = setup.network.latency_s * factors.get("latency", 1.0) * self.quantities["rounds"].value
+        latency = setup.network.latency_s * factors.get("latency", 1.0)
         rate = setup.network.bytes_per_s * factors.get("bandwidth", 1.0) * self.quantities["goodput"].value
-        return RingLink(payload, latency + self._value("message", factors), rate)
+        if setup.sums == TREE:
+            return TreeLink(payload, latency + self._value("message", factors), rate)
+        rounds = self.quantities["rounds"].value
+        return RingLink(payload, rounds * latency + self._value("message", factors), rate)
 
     def _exchange(self, setup: Setup, payload: float, factors: Factors) -> float:
         link = self._link(setup, payload, factors)
-        return ring_seconds(link.payload, setup.workers, link.latency, link.bytes_per_s)
+        seconds = tree_seconds if isinstance(link, TreeLink) else ring_seconds
+        return seconds(link.payload, setup.workers, link.latency, link.bytes_per_s)
 
     def _slowest(self, setup: Setup, factors: Factors, steps: int = 1) -> float:
         """How much longer the slowest worker takes than the mean; over several steps its bad luck evens out."""

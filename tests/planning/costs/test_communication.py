@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tenor.groups import estimate_ring_bytes
-from tenor.planning.costs.communication import ring_bytes, ring_seconds, shared_memory_seconds
+from tenor.planning.costs.communication import ring_bytes, ring_seconds, shared_memory_seconds, tree_seconds
 from tenor.planning.costs.overlap import overlapped_seconds
 
 
@@ -36,8 +36,29 @@ def test_the_ring_takes_as_long_as_passing_parts_around(workers: int) -> None:
     )
 
 
+def naive_tree(payload: float, workers: int, latency: float, rate: float) -> tuple[float, float]:
+    """Halve the workers that still have something to pass on until one has the sum; (seconds, mean bytes sent)."""
+    seconds = sent = 0.0
+    alive = [{worker} for worker in range(workers)]
+    while len(alive) > 1:
+        pairs = [alive[place : place + 2] for place in range(0, len(alive), 2)]
+        sent += sum(payload for pair in pairs if len(pair) == 2)
+        alive = [set().union(*pair) for pair in pairs]
+        seconds += latency + payload / rate
+    assert alive == [set(range(workers))]
+    return 2 * seconds, 2 * sent / workers
+
+
+@pytest.mark.parametrize("workers", [2, 3, 4, 5, 33, 1024])
+def test_the_tree_takes_as_long_as_halving_the_workers(workers: int) -> None:
+    seconds, sent = naive_tree(9e6, workers, 2e-4, 1.25e8)
+    assert tree_seconds(9e6, workers, 2e-4, 1.25e8) == pytest.approx(seconds)
+    assert ring_bytes(9e6, workers) == pytest.approx(sent)
+
+
 def test_one_worker_sends_nothing() -> None:
     assert ring_seconds(1e9, 1, 1.0, 1.0) == ring_bytes(1e9, 1) == shared_memory_seconds(1e9, 1, 1.0, 1.0) == 0
+    assert tree_seconds(1e9, 1, 1.0, 1.0) == 0
 
 
 def test_shared_memory_writes_once_and_reads_all() -> None:

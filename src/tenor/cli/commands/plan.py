@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -193,10 +194,16 @@ def _summary(scores: list[Score]) -> dict[str, Any]:
 
 def plan_text(result: PlanResult) -> str:
     """The plan for a terminal."""
-    has_prepare = any(row.prepare for row in result.rows)
-    head = ["workers", "machines", "batch", "step", *(["prepare"] if has_prepare else []), "total", "interval"]
-    head += ["dollars", "efficiency", "accuracy", ""]
-    rows = [_line(row, place == result.chosen, has_prepare) for place, row in enumerate(result.rows)]
+    columns = [
+        (title, show)
+        for title, show in _COLUMNS
+        if title not in _OPTIONAL or any(show(row) is not None for row in result.rows)
+    ]
+    rows = [
+        [*(show(row) for _, show in columns), _marks(row, place == result.chosen)]
+        for place, row in enumerate(result.rows)
+    ]
+    head = [*(title for title, _ in columns), ""]
     marks = "P: no other row is both faster and cheaper.  E: beyond 4 × what was measured.  ←: chosen."
     parts = [f"Plan for {result.target}", f"from {result.source}", "", table(head, rows), "", marks, ""]
     parts += [*result.answers, ""]
@@ -210,23 +217,24 @@ def plan_text(result: PlanResult) -> str:
     return "\n".join(parts)
 
 
-def _line(row: PlanRow, is_chosen: bool, has_prepare: bool) -> list[Any]:
-    marks = "".join(
-        [" P" if row.is_pareto else "", " E" if row.extrapolated else "", " ←" if is_chosen else ""]
-    ).strip()
-    return [
-        row.workers,
-        f"{row.machines} × {row.machine}",
-        row.batch_size,
-        seconds_text(row.step.value) if row.step else None,
-        *([seconds_text(row.prepare.value) if row.prepare else None] if has_prepare else []),
-        seconds_text(row.total.value),
-        _interval(row.total),
-        dollars_text(row.dollars.value),
-        percent_text(row.efficiency.value),
-        f"{row.accuracy.value:.3f}" if row.accuracy else None,
-        marks,
-    ]
+_COLUMNS: tuple[tuple[str, Callable[[PlanRow], Any]], ...] = (
+    ("workers", lambda row: row.workers),
+    ("machines", lambda row: f"{row.machines} × {row.machine}"),
+    ("batch", lambda row: row.batch_size),
+    ("step", lambda row: seconds_text(row.step.value) if row.step else None),
+    ("prepare", lambda row: seconds_text(row.prepare.value) if row.prepare else None),
+    ("total", lambda row: seconds_text(row.total.value)),
+    ("interval", lambda row: _interval(row.total)),
+    ("dollars", lambda row: dollars_text(row.dollars.value)),
+    ("efficiency", lambda row: percent_text(row.efficiency.value)),
+    ("accuracy", lambda row: f"{row.accuracy.value:.3f}" if row.accuracy else None),
+)
+_OPTIONAL = ("batch", "step", "prepare", "accuracy")  # columns that are left out where no row has a value
+
+
+def _marks(row: PlanRow, is_chosen: bool) -> str:
+    known = (("P", row.is_pareto), ("E", bool(row.extrapolated)), ("←", is_chosen))
+    return " ".join(mark for mark, is_so in known if is_so)
 
 
 def _interval(span: Interval) -> str:

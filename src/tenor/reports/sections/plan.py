@@ -144,11 +144,13 @@ _STEPS: tuple[tuple[str, str, Show], ...] = (
 def _steps(rows: list[Row]) -> tuple[list[str], list[list[Any]]]:
     """The table of what happens in a step, and what is learned."""
     columns = [one for one in _STEPS if any(number(row.get(one[1])) is not None for row in rows)]
-    head = ["workers", *(title for title, _, _ in columns), "sent per step"]
+    has_several = len({_word(row, "machine") for row in rows}) > 1  # kinds of machines
+    head = ["workers", *(["machines"] if has_several else []), *(title for title, _, _ in columns), "sent per step"]
     lines = []
     for row in rows:
         sent = number(row.get("bytes_per_step"))
-        cells = [_both(row, key, show) for _, key, show in columns]
+        cells = [Cell(_machines(row), number(row.get("machines")))] if has_several else []
+        cells += [_both(row, key, show) for _, key, show in columns]
         lines.append([row.get("workers"), *cells, Cell(bytes_text(sent or 0.0), sent)])
     return head, lines
 
