@@ -115,7 +115,8 @@ class ReviewClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Texts) -> NDArray[Any]:  # noqa: N803
         """Predict the most likely class of each text."""
-        chosen: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)  # first, because it checks that the model is fitted
+        chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,21 +1,31 @@
 // A CSV file: choose the column, score it in chunks, draw the result and offer it as a file.
 {
-  const MOST_BYTES = 200e6, CHUNK_CHARACTERS = 100000;
+  const MOST_BYTES = 200e6, CHUNK_BYTES = 300000, OWN = ["label", "probability"];
   let table = [], name = "", running = null, scored = [];
+  const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+
+  const ready = () => {
+    $("stop").hidden = $("progress").hidden = true;
+    $("score").disabled = false;
+  };
 
   const read = async file => {
+    running?.abort();  // of the file before
+    running = null;
+    table = [];
+    ready();
     report("");
-    $("csv-result").hidden = true;
+    $("csv-choice").hidden = $("csv-result").hidden = true;
     if (file.size > MOST_BYTES) return report("The file has more than 200 MB. Use `tenor predict` for it.");
     const text = decode(new Uint8Array(await file.arrayBuffer()));
     name = file.name;
-    $("csv-choice").hidden = true;
+    $("csv-note").textContent = "";
     if (text.includes("\0")) return report(`${name} is not a text file. Save the table as CSV, and choose that file.`);
     table = parseCsv(text);
     if (table.length < 2) {
       return report(`${name} has no rows. It needs a line with column names and at least one row.`);
     }
-    $("csv-name").textContent = `${name}: ${(table.length - 1).toLocaleString("en")} rows`;
+    $("csv-name").textContent = `${name}: ${count(table.length - 1, "row")}`;
     $("column").replaceChildren(...table[0].map((title, place) => make("option", {value: place}, title || `column ${place + 1}`)));
     $("column").value = guessColumn(table);
     $("csv-choice").hidden = false;
@@ -24,31 +34,34 @@
 
   // Chunks that stay below the limits of the service.
   function* chunks(texts, limits) {
-    let chunk = [], characters = 0;
+    const most = Math.min(CHUNK_BYTES, limits.max_body_kb * 1024 - 100), encoder = new TextEncoder();
+    let chunk = [], bytes = 0;
     for (const text of texts) {
       const cut = text.length > limits.max_text_length ? [...text].slice(0, limits.max_text_length).join("") : text;
-      if (chunk.length && (chunk.length >= limits.max_texts || characters + cut.length > CHUNK_CHARACTERS)) {
+      const size = encoder.encode(JSON.stringify(cut)).length + 1;
+      if (chunk.length && (chunk.length >= limits.max_texts || bytes + size > most)) {
         yield chunk;
         chunk = [];
-        characters = 0;
+        bytes = 0;
       }
       chunk.push(cut);
-      characters += cut.length;
+      bytes += size;
     }
     if (chunk.length) yield chunk;
   }
 
   const score = async () => {
     const {labels, limits} = await model;
-    const place = Number($("column").value), texts = table.slice(1).map(row => row[place] || "");
-    running = new AbortController();
+    const own = table, place = Number($("column").value), texts = own.slice(1).map(row => row[place] || "");
+    const aborter = running = new AbortController();
     scored = [];
     $("stop").hidden = $("progress").hidden = false;
     $("score").disabled = true;
     const began = performance.now();
     try {
       for (const chunk of chunks(texts, limits)) {
-        const answer = await call("predict", {texts: chunk, probabilities: true}, running.signal);
+        const answer = await call("predict", {texts: chunk, probabilities: true}, aborter.signal);
+        if (own !== table) return;
         scored.push(...answer.predictions);
         $("progress").value = scored.length / texts.length;
         const rate = scored.length / (performance.now() - began) * 1000, left = (texts.length - scored.length) / rate;
@@ -57,11 +70,12 @@
       }
       $("csv-note").textContent = `All ${scored.length.toLocaleString("en")} rows are scored.`;
     } catch (error) {
+      if (own !== table) return;  // another file was chosen meanwhile
       const how = error.name === "AbortError" ? "Stopped" : "Failed: " + error.message;
-      $("csv-note").textContent = `${how} after ${scored.length.toLocaleString("en")} rows.`;
+      $("csv-note").textContent = `${how} after ${count(scored.length, "row")}.`;
+    } finally {
+      if (running === aborter) ready();
     }
-    $("stop").hidden = $("progress").hidden = true;
-    $("score").disabled = false;
     if (scored.length) show(labels);
   };
 
@@ -69,14 +83,16 @@
     const counts = labels.map(label => scored.filter(prediction => prediction.label === label).length);
     $("chart").replaceChildren(make("h2", {}, "Predicted classes"), bars(labels, counts), make("h2", {}, "Probabilities"),
       histogram(labels));
-    const head = [...table[0], "label", "probability"];
-    const rows = table.slice(1, 21).slice(0, scored.length).map((row, place) => [...row, ...columns(scored[place])]);
-    $("preview").replaceChildren(make("thead", {}, make("tr", {}, ...head.map(title => make("th", {scope: "col"}, title)))),
+    const rows = table.slice(1, 1 + Math.min(20, scored.length)).map(whole);
+    $("preview").replaceChildren(make("thead", {}, make("tr", {}, ...titles().map(title => make("th", {scope: "col"}, title)))),
       make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map(cell => make("td", {}, cell.slice(0, 200)))))));
     $("csv-result").hidden = false;
   };
 
-  const columns = prediction => [prediction.label, prediction.probability.toFixed(4)];
+  // A column that is called like one of ours is renamed, as `tenor predict --keep-columns` does.
+  const titles = () => [...table[0].map(title => OWN.includes(title) ? "original_" + title : title), ...OWN];
+  const whole = (row, place) => [...table[0].map((_, column) => row[column] || ""), scored[place].label,
+    scored[place].probability.toFixed(4)];
 
   const bars = (labels, counts) => {
     const total = scored.length, height = 34 * labels.length;
@@ -107,9 +123,7 @@
   };
 
   const download = () => {
-    const rows = table.slice(1, scored.length + 1).map((row, place) =>
-      [...table[0].map((_, column) => row[column] || ""), ...columns(scored[place])]);
-    const text = writeCsv([[...table[0], "label", "probability"], ...rows]);
+    const text = writeCsv([titles(), ...table.slice(1, scored.length + 1).map(whole)]);
     const link = make("a", {download: name.replace(/\.\w+$/, "") + "-scored.csv",
       href: URL.createObjectURL(new Blob(["\ufeff" + text], {type: "text/csv"}))});
     link.click();
