@@ -56,7 +56,7 @@ def option_name(name: str) -> str:
 
 def wrong_value(name: str, value: object, remedy: str) -> UsageError:
     """The error for a setting that has a value it cannot have."""
-    return UsageError(f"{option_name(name)} cannot be {value}", remedy=remedy)
+    return UsageError(f"{option_name(name)} cannot be {value!s:.100}", remedy=remedy)
 
 
 def either(words: Sequence[str]) -> str:

@@ -115,6 +115,12 @@ ACTIONS = {
         answers="json",
         may_change=("case/",),
     ),
+    "resume as it was": Action(
+        lambda arena, seeds: ["train", seeds.data, "--out", arena.case, "--resume", "--max-steps", "20", "--json"],
+        variables=ALONE,
+        answers="json",
+        may_change=("case/",),
+    ),
     "report bench": Action(
         lambda arena, seeds: [
             *(
@@ -272,7 +278,11 @@ def choose(kind: str, rng: random.Random) -> list[str]:
         return ["neighbours", rng.choice(FOLDER_READERS), rng.choice(FILE_READERS)]
     if kind == "plans":
         return rng.sample(PLANS, 3)
-    return {"resume": ["resume"], "bench": ["report bench"], "messages": ["messages"]}[kind]
+    return {
+        "resume": [rng.choice(["resume", "resume as it was"])],
+        "bench": ["report bench"],
+        "messages": ["messages"],
+    }[kind]
 
 
 DATA_SHARES = {
@@ -292,7 +302,14 @@ PLANS = (
 KINDS = ("data", "runs", "resume", "bench", "messages", "vectors", "plans")
 # The valid folder that suits an action; the others get a finished run
 SUITS = {
-    **{"resume": "stopped", "train": "data", "train staged": "data", "evaluate data": "data", "embed data": "data"},
+    **{
+        "resume": "stopped",
+        "resume as it was": "stopped",
+        "train": "data",
+        "train staged": "data",
+        "evaluate data": "data",
+        "embed data": "data",
+    },
     **{"drift from data": "data", "export on data": "data", "plan": "plans/run", "export": "conv"},
     **dict.fromkeys(("neighbours", *FOLDER_READERS, *FILE_READERS), "vectors"),
     **dict.fromkeys(PLANS, "plans"),

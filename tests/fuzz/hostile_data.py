@@ -306,7 +306,7 @@ def spoil_manifest_number(draft: Draft) -> str:
         manifest["classes"] = rng.choice(
             [[], ["one"], ["a", "a"], [f"c{i}" for i in range(300)], [1, 2], "ab", None, {}]
         )
-    elif name == "all":
+    elif name == "everything":
         draft.manifest = hostile_value(rng)
     else:
         where = draft.info if name == "shard rows" else manifest.get("splits", {}).get(draft.split, {})

@@ -71,10 +71,11 @@ def spoil_config(draft: Draft) -> str:
 def spoil_sizes(draft: Draft) -> str:
     """Change numbers that determine how much memory a reader allocates."""
     config, rng = draft.load("config.json"), draft.rng
-    if not isinstance(config, dict) or not isinstance(config.get("model"), dict):
+    if not isinstance(config, dict) or not isinstance(config.get("model"), dict) or not config["model"]:
         return "no sizes"
-    model = config["model"]
-    name = rng.choice([*model, "max_length", "classes", "tokeniser", "everything"])
+    parts = [config["model"], *(config["model"].get(part) for part in ("wide", "deep")), config.get("settings")]
+    part = rng.choice([part for part in parts if isinstance(part, dict) and part])
+    name = rng.choice([*part, "max_length", "classes", "tokeniser", "everything"])
     if name == "max_length":
         config[name] = rng.choice(SIZES)
     elif name == "classes":
@@ -87,7 +88,7 @@ def spoil_sizes(draft: Draft) -> str:
     elif name == "everything":
         config = hostile_value(rng)
     else:
-        model[name] = rng.choice(SIZES)
+        part[name] = rng.choice(SIZES)
     draft.write("config.json", dump(config))
     return f"config's {name}"
 

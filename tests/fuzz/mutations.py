@@ -50,8 +50,8 @@ _VALUES: list[Any] = [
     -1, 0, 1, 2, 3, 255, 256, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**9, 10**12,
     10**399, -(10**399), 0.5, 1.5, -0.0, 5e-324, 1e308, float("nan"), float("inf"), float("-inf"), True, False, None,
     "", "0", "1", "nan", "a" * 100_000, "\ud800", "\udcff", "\x00", "<script>alert(1)</script>", '" onload="x',
-    "../../victims/file", "/dev/zero", "%s%n", "{0}", "日本", "\r\n\x1b[31m", [], {}, [[]], [None], [None] * 1000,
-    {"": None},
+    "../victims/file", "../victims/new", "/dev/zero", "%s%n", "{0}", "日本", "\r\n\x1b[31m", [], {}, [[]], [None],
+    [None] * 1000, {"": None},
     {"a" * 5000: 1}, list(range(3000)), _nested(50), _nested(200), [0.1] * 20_000, *_RAW,
 ]  # fmt: skip
 
@@ -148,7 +148,8 @@ def replace_file(rng: random.Random, path: Path, victims: Path) -> str:
         path.mkdir()
     elif kind == "hollow":
         path.touch()
-        os.truncate(path, 8 << 30)
+        os.truncate(path, size := rng.choice([8 << 30, 3 << 30, 1 << 30, 250 << 20, 60 << 20, 15 << 20]))
+        return f"{path.name} is {kind}, {size} bytes"
     return f"{path.name} is {kind}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tenor.errors import RunError, UsageError
 from tenor.reports.result_file import read_result
 from tenor.reports.runs import log as run_log
 from tenor.reports.runs.data import read_run
+from tenor.store.trusted import CONTAINERS
 
 
 def report(run: Path, scaling: list[Any] | None = None) -> str:
@@ -87,6 +89,25 @@ def test_a_log_is_read_up_to_a_size(run: Path, monkeypatch: pytest.MonkeyPatch) 
     read = read_run(run)
     assert [event["step"] for event in read.steps[:2]] == [1, 2] and len(read.steps) < 20
     assert any("1 line" in note for note in read.notes) and any("2,000 bytes" in note for note in read.notes)
+
+
+@pytest.mark.parametrize("value", ["{}", "[]", "0.5"])
+def test_a_log_takes_no_more_memory_than_a_limit(run: Path, value: str) -> None:
+    """Three bytes of a file can become a hundred bytes in memory."""
+    line = '{"event": "step", "shares": [' + f"{value}," * (1 << 17) + "0]}\n"
+    (run / "metrics.jsonl").write_text(line * 60)
+    tracemalloc.start()
+    try:
+        assert len(read_run(run).steps) > 1
+        assert tracemalloc.get_traced_memory()[1] < 250 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_with_very_many_objects_is_refused(run: Path) -> None:
+    (run / "environment.json").write_text('{"a": [' + "{}," * CONTAINERS + "0]}")
+    with pytest.raises(RunError, match=r"environment\.json.*too many lists and objects"):
+        report(run)
 
 
 HUGE = 10**400

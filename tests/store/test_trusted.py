@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from tenor.errors import RunError, StoreError
-from tenor.store.trusted import DEPTH, read_bytes, read_json
+from tenor.store.trusted import CONTAINERS, DEPTH, parse_json, read_bytes, read_json
 
 LIMIT = 10_000
 
@@ -78,6 +79,38 @@ def test_json_that_is_not_strict_is_refused_with_a_one_line_error(tmp_path: Path
     with pytest.raises(StoreError, match=r"f\.json: is not JSON that can be trusted: ") as caught:
         read_json(tmp_path / "f.json", LIMIT, StoreError)
     assert len(str(caught.value).splitlines()) == 1 and len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("data", [bytes(16 << 20), b'{"a": [' + b"{}," * (5 << 20) + b"{}]}"], ids=["zeros", "objects"])
+def test_json_that_would_need_many_times_its_size_is_refused(data: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError, match=r"not an object|too many lists and objects"):
+            parse_json(data, Path("f.json"), StoreError)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_sparse_file_within_the_limit_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "f.json").touch()
+    os.truncate(tmp_path / "f.json", 256 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError, match=r"f\.json: is not JSON that can be trusted: it is not an object"):
+            read_json(tmp_path / "f.json", 256 << 20, StoreError)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_lists_and_objects_are_accepted_up_to_the_limit() -> None:
+    def text(lists: int) -> bytes:
+        return b' {"a": [' + b"[]," * lists + b"0]}"
+
+    assert len(parse_json(text(CONTAINERS - 2), Path("f.json"), StoreError)["a"]) == CONTAINERS - 1
+    with pytest.raises(StoreError, match="too many"):
+        parse_json(text(CONTAINERS - 1), Path("f.json"), StoreError)
 
 
 def test_surrogates_of_file_names_are_accepted_if_allowed(tmp_path: Path) -> None:

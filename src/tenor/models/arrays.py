@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 HASH = "weights_sha256"  # a key of the file's metadata
 MOST_BYTES = 8 << 30
-_HEADER_BYTES = 4 << 20
+HEADER_BYTES = 4 << 20
 _TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype(np.float32), "F64": np.dtype(np.float64)}
 _SMALL_TYPES: dict[str, np.dtype[Any]] = {"U8": np.dtype(np.uint8), "F32": np.dtype(np.float32)}
 _REMEDY = "copy the run folder again, or train again"
@@ -91,7 +91,7 @@ def parse_arrays(data: bytes, path: Path) -> tuple[dict[str, Array], dict[str, A
         ValueError: The file is not a safetensors file of such arrays.
     """
     length = int.from_bytes(data[:8], "little")
-    if not 2 <= length <= min(_HEADER_BYTES, len(data) - 8):
+    if not 2 <= length <= min(HEADER_BYTES, len(data) - 8):
         raise ValueError("is not a safetensors file, or is damaged")
     header = parse_json(data[8 : 8 + length], path, RunError)
     spans, arrays = dict[str, _Span](), dict[str, Array]()
@@ -138,7 +138,7 @@ def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
         raise ValueError(f"has {size:,} bytes; {MOST_BYTES:,} bytes allowed")
     length = int.from_bytes(file.read(8), "little")
-    if not 2 <= length <= min(_HEADER_BYTES, size - 8):
+    if not 2 <= length <= min(HEADER_BYTES, size - 8):
         raise ValueError("is not a safetensors file, or is damaged")
     return parse_json(file.read(length), path, RunError)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tenor.errors import RunError
-from tenor.models.arrays import Array, parse_arrays
+from tenor.models.arrays import HEADER_BYTES, Array, parse_arrays
 from tenor.models.spec import ModelSpec, weight_shapes
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.preparation.tokeniser.words import are_words
@@ -46,7 +46,14 @@ def read_model(path: Path) -> RunContents:
     Raises:
         RunError: Something is missing, damaged or not allowed.
     """
-    return read_compact(read_bytes(path, MOST_BYTES, RunError), path) if path.is_file() else read_run(path)
+    if not path.is_file():
+        return read_run(path)
+
+    def check_head(head: bytes) -> None:
+        if not 2 <= int.from_bytes(head[:8], "little") <= HEADER_BYTES:
+            raise RunError("is not a safetensors file, or is damaged", where=path, remedy=_REMEDY)
+
+    return read_compact(read_bytes(path, MOST_BYTES, RunError, check_head), path)
 
 
 def read_compact(data: bytes, path: Path) -> RunContents:

@@ -8,16 +8,21 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tenor.errors import TenorError
 
 CHUNK = 1 << 20
+HEAD = 64  # bytes that are looked at before a file is read
 DEPTH = 64  # maximum nesting of lists and objects
+CONTAINERS = 1 << 19  # maximum number of lists and objects: "[]," takes 3 bytes in a file and about 100 in memory
 _INT64 = (-(1 << 63), (1 << 63) - 1)
+_OBJECT = rb"\s*\{"
+_DISTRUST = "is not JSON that can be trusted"
 _REMEDY = "use a file from a source that you trust"
 
 
@@ -55,10 +60,18 @@ def sha256_of(handle: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_bytes(path: Path, limit: int, error: type[TenorError]) -> bytes:
-    """The bytes of an ordinary file of at most `limit` bytes; raises `error` for any other file, see `open_regular`."""
+def read_bytes(
+    path: Path, limit: int, error: type[TenorError], check_head: Callable[[bytes], None] = lambda head: None
+) -> bytes:
+    """The bytes of an ordinary file of at most `limit` bytes; raises `error` for any other file, see `open_regular`.
+
+    `check_head` gets the first HEAD bytes and raises an error if the file is of another kind. Then it is not read: a
+    sparse file costs its author nothing, and its zeros would fill the memory.
+    """
     with open_regular(path, error) as handle, os.fdopen(handle, "rb", closefd=False) as file:
         size = os.fstat(handle).st_size
+        if size <= limit:
+            check_head(os.pread(handle, HEAD, 0))
         data = b"" if size > limit else file.read(size + 1)  # allocates no more memory than needed
         while size < len(data) <= limit and (more := file.read(min(CHUNK, limit + 1 - len(data)))):
             data += more  # the file grows while it is read, or reports no size
@@ -71,24 +84,39 @@ def read_json(path: Path, limit: int, error: type[TenorError], *, file_names: bo
     """The JSON object in a file that `read_bytes` accepts.
 
     Raises `error` for text that is not UTF-8, NaN and infinities, integers beyond 64 bits, nesting deeper than `DEPTH`,
-    and lone surrogates. `file_names` allows the surrogates that stand for bytes of file names that are not UTF-8.
+    more than `CONTAINERS` lists and objects, and lone surrogates. `file_names` allows the surrogates that stand for
+    bytes of file names that are not UTF-8.
     """
-    return parse_json(read_bytes(path, limit, error), path, error, file_names=file_names)
+
+    def check_head(head: bytes) -> None:
+        if re.match(_OBJECT, head) is None and len(head) == HEAD:
+            raise error(f"{_DISTRUST}: it is not an object", where=path, remedy=_REMEDY)
+
+    return parse_json(read_bytes(path, limit, error, check_head), path, error, file_names=file_names)
 
 
 def parse_json(data: bytes, path: Path, error: type[TenorError], *, file_names: bool = False) -> dict[str, Any]:
     """Like `read_json`, for bytes that were read from `path`."""
     try:
-        value = json.loads(data.decode("utf-8"), parse_int=_integer, parse_float=_number, parse_constant=_constant)
-        if not isinstance(value, dict):
+        if re.match(_OBJECT, data) is None:  # before the bytes are copied
             raise ValueError("it is not an object")
+        if num_containers(data) > CONTAINERS:
+            raise ValueError("it has too many lists and objects")
+        value: dict[str, Any] = json.loads(
+            data.decode("utf-8"), parse_int=_integer, parse_float=_number, parse_constant=_constant
+        )
         _check_depth(value)
         if b"\\u" in data:  # only an escape can stand for a lone surrogate, as the data is UTF-8
             _check_texts(value, "surrogateescape" if file_names else "strict")
     except (ValueError, RecursionError) as failure:
         reason = "nested too deeply" if isinstance(failure, RecursionError) else failure
-        raise error(f"is not JSON that can be trusted: {reason}", where=path, remedy=_REMEDY) from None
+        raise error(f"{_DISTRUST}: {reason}", where=path, remedy=_REMEDY) from None
     return value
+
+
+def num_containers(data: bytes) -> int:
+    """The most lists and objects that JSON text can have; brackets in its strings count too."""
+    return data.count(b"[") + data.count(b"{")
 
 
 def _integer(text: str) -> int:

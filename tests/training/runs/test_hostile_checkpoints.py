@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tenor.training.optim.optimizers import Adam, Optimizer
 from tenor.training.runs.checkpoint import Checkpoint, largest_part, newest_checkpoint, save_checkpoint
 from tenor.training.runs.config import FORMAT
 from tenor.training.runs.cursor import Cursor
-from tenor.training.runs.folder import RunFolder
+from tenor.training.runs.folder import MAX_BYTES, RunFolder
 from tenor.training.runs.resume import check_same, finished_result
 from tenor.training.settings import TrainSettings
 
@@ -176,6 +177,30 @@ def test_events_that_are_not_events_are_dropped(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").symlink_to("/dev/zero")
     with pytest.raises(RunError, match="symbolic link"):
         RunFolder(tmp_path).rewind(5)
+
+
+def test_a_log_is_shortened_one_line_at_a_time(tmp_path: Path) -> None:
+    """A sparse file of many gigabytes costs its author nothing."""
+    log, event = tmp_path / "metrics.jsonl", '{"event": "step", "step": 1}\n'
+    log.write_text(event)
+    with log.open("r+b") as file:
+        file.truncate(64 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(f"\n{event}".encode())
+    tracemalloc.start()
+    try:
+        RunFolder(tmp_path).rewind(5)
+        assert tracemalloc.get_traced_memory()[1] < 24 << 20
+    finally:
+        tracemalloc.stop()
+    assert log.read_text() == 2 * event
+    log.write_text(event + event.strip())  # the last newline may be missing
+    RunFolder(tmp_path).rewind(5)
+    assert log.read_text() == 2 * event
+    os.truncate(log, MAX_BYTES + 1)
+    with pytest.raises(RunError, match=r"metrics\.jsonl: has 4,294,967,297 bytes"):
+        RunFolder(tmp_path).rewind(5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metrics.jsonl"]
 
 
 def test_what_is_not_finite_is_written_as_null(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from helpers.command import call_tenor
 
 import tenor
 from tenor import TrainSettings
-from tenor.errors import RunError, Stopped
+from tenor.errors import RunError, Stopped, TenorError
 from tenor.training.assemble import train_as
 from tenor.training.job import TrainingJob
 from tenor.training.launching.launch import train
@@ -55,6 +55,32 @@ def test_everything_that_is_not_given_is_inherited(tmp_path: Path) -> None:
     assert inherit(run, TrainSettings(resume=True)) == replace(BEGUN, resume=True)
     assert inherit(run, TrainSettings(resume=True, hidden=128), given={"resume"}) == replace(BEGUN, resume=True)
     assert inherit(tmp_path / "new", TrainSettings(resume=True)) == TrainSettings(resume=True)
+
+
+@pytest.mark.parametrize("value", ["x", [1], {"a": 1}, True, None, 1.5, 10**18, "9" * 400])
+def test_settings_of_a_stranger_s_run_are_refused_in_one_line(tmp_path: Path, value: Any) -> None:
+    """Each setting in turn has a value that no version of Tenor writes, or one of another type."""
+    for field in fields(TrainSettings):
+        stored = {"format": FORMAT, "settings": {**vars(BEGUN), field.name: value}}
+        (tmp_path / "config.json").write_text(json.dumps(stored))
+        try:
+            found = inherit(tmp_path, TrainSettings(resume=True), given={"resume"})
+        except TenorError as error:
+            assert len(str(error)) < 400 and "\n" not in str(error), field.name
+        else:
+            kept = getattr(found, field.name)
+            assert type(kept) in (type(getattr(BEGUN, field.name)), type(field.default), str), field.name
+
+
+def test_a_run_does_not_choose_where_copies_go_nor_how_many_processes_start(tmp_path: Path) -> None:
+    run = begin(tmp_path, replace(BEGUN, stage="/home/somebody"))
+    assert inherit(run, TrainSettings(resume=True)).stage is None
+    assert inherit(run, TrainSettings(resume=True, stage="cache")).stage == "cache"
+    for name, value in (("workers", 100_000), ("threads", 1 << 40)):
+        run = begin(tmp_path, replace(BEGUN, **{name: value}))
+        with pytest.raises(RunError, match=f"was started with {name} {value}, too many for this machine; give {name}"):
+            inherit(run, TrainSettings(resume=True))
+        assert vars(inherit(run, TrainSettings(resume=True), given={name}))[name] == vars(TrainSettings())[name]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from safetensors.numpy import save
 from tenor.errors import RunError
 from tenor.evaluation.scores import Scores
 from tenor.groups import Alone
-from tenor.training.runs.row_scores import NAME, read_row_scores, write_row_scores
+from tenor.training.runs.row_scores import MAX_BYTES, NAME, read_row_scores, write_row_scores
 from tenor.training.tasks.points import Points
 from tenor.training.tasks.reviews import Reviews
 
@@ -63,6 +65,18 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
     with pytest.raises(RunError, match="is not a file of scores"):
         read_row_scores(tmp_path)
+
+
+def test_a_sparse_file_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / NAME).touch()
+    os.truncate(tmp_path / NAME, MAX_BYTES)
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunError, match="is not a file of scores"):
+            read_row_scores(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_links_are_refused(tmp_path: Path) -> None:

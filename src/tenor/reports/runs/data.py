@@ -12,7 +12,7 @@ from tenor.reports.runs.behaviour import BehaviourData, read_behaviour
 from tenor.reports.runs.log import Log, read_log
 from tenor.reports.runs.profile import Profile, read_profile
 from tenor.reports.values import levels
-from tenor.store.trusted import DEPTH, read_bytes
+from tenor.store.trusted import CONTAINERS, DEPTH, num_containers, read_bytes
 from tenor.training.runs.config import read_config
 
 MOST_BYTES = 16 << 20
@@ -92,7 +92,10 @@ def read_run(folder: Path, *, only_result: bool = False) -> RunData:
 
 def _read_object(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(read_bytes(file, MOST_BYTES, RunError))
+        data = read_bytes(file, MOST_BYTES, RunError)
+        if num_containers(data) > CONTAINERS:
+            raise ValueError("it has too many lists and objects")
+        value = json.loads(data)
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:

@@ -114,10 +114,11 @@ def newest_checkpoint(folder: Path, limit: int = MAX_BYTES) -> tuple[Checkpoint 
 
 def resume_point(folder: Path) -> str:
     """A sentence for people: the step that --resume would continue from."""
-    newest = max(folder.glob("step-*.json"), default=None)
+    steps = (index.stem.removeprefix("step-") for index in folder.glob("step-*.json"))
+    newest = max((step for step in steps if step.isdecimal()), default=None)
     if newest is None:
         return "there is no earlier one, so --resume starts from the beginning"
-    return f"--resume continues from step {int(newest.stem.removeprefix('step-'))}"
+    return f"--resume continues from step {int(newest)}"
 
 
 def _load(path: Path, limit: int) -> Checkpoint:

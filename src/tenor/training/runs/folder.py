@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import torch
 from torch import Tensor
@@ -17,15 +17,16 @@ from torch import Tensor
 from tenor.environment import describe
 from tenor.errors import RunError, naming
 from tenor.models.weights import pack_weights, read_weights
-from tenor.store.atomic import write_bytes
+from tenor.store.atomic import write_bytes, writing
 from tenor.store.strict import strict_json
-from tenor.store.trusted import read_bytes
+from tenor.store.trusted import open_regular
 from tenor.training.runs.card import model_card
 from tenor.training.tasks.base import CardText
 
 CHECKPOINTS = "checkpoints"
 METRICS = "metrics.jsonl"
 MAX_BYTES = 4 << 30  # of metrics.jsonl
+LINE_BYTES = 4 << 20  # of one of its lines
 
 
 class RunFolder:
@@ -52,12 +53,12 @@ class RunFolder:
     def rewind(self, step: int) -> None:
         """Remove the events after `step`, from which the run continues, because they will happen again."""
         log = self.path / METRICS
-        try:
-            events = read_bytes(log, MAX_BYTES, RunError).decode("utf-8", "replace").splitlines()
-        except FileNotFoundError:
-            events = []
-        kept = [line for line in events if _is_before(line, step)]
-        write_bytes(log, "".join(line + "\n" for line in kept).encode())
+        with writing(log) as kept, contextlib.suppress(FileNotFoundError), open_regular(log, RunError) as handle:
+            if (size := os.fstat(handle).st_size) > MAX_BYTES:
+                remedy = "train again in another folder"
+                raise RunError(f"has {size:,} bytes; {MAX_BYTES:,} bytes allowed", where=log, remedy=remedy)
+            with open(handle, "rb", closefd=False) as events:
+                kept.writelines(f"{line}\n".encode() for line in _lines(events) if _is_before(line, step))
 
     @contextlib.contextmanager
     def _open_log(self) -> Iterator[IO[str]]:
@@ -88,6 +89,12 @@ class RunFolder:
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         write_bytes(self.path / name, (strict_json(values, indent=1) + "\n").encode())
+
+
+def _lines(events: BinaryIO) -> Iterator[str]:
+    """The lines of a log, one at a time. Overlong ones, which only a stranger writes, are cut and then not events."""
+    while line := events.readline(LINE_BYTES):
+        yield line.decode("utf-8", "replace").rstrip("\n")
 
 
 def _is_before(line: str, step: int) -> bool:

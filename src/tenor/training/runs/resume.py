@@ -11,11 +11,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from tenor.errors import RunError
-from tenor.settings import changed, option_name
+from tenor.environment import usable_cores
+from tenor.errors import RunError, UsageError
+from tenor.settings import changed, option_name, typed
 from tenor.store.manifest import Manifest
 from tenor.store.trusted import read_json
-from tenor.training.runs.config import MAX_BYTES, read_config, read_settings
+from tenor.training.runs.config import MAX_BYTES, NAME, read_config, read_settings
 from tenor.training.settings import TrainSettings
 from tenor.training.traits import STRATEGIES, owners_of
 
@@ -43,6 +44,9 @@ MAY_CHANGE = {
     "resume",
 }
 STOP_RULES = {"max_steps", "max_seconds", "patience"}  # may change until the run is finished
+# Of this machine, not of the run: the folder may come from a stranger, who must not choose where copies are written
+NOT_INHERITED = {"resume", "stage"}
+MOST_PER_CORE = 64  # workers or threads that a run may bring along; more must be given
 # Settings that only some strategies use
 OWNED = {name: owners_of(name) for traits in STRATEGIES.values() for name in traits.settings}
 
@@ -50,7 +54,7 @@ OWNED = {name: owners_of(name) for traits in STRATEGIES.values() for name in tra
 def inherit(
     run: Path, settings: TrainSettings, given: Collection[str] | None = None, is_launched: bool = False
 ) -> TrainSettings:
-    """The settings to resume a run with: its own, except those that are `given`.
+    """The settings to resume a run with: its own, except those that are `given` and those in NOT_INHERITED.
 
     Args:
         run: The run folder. A folder without config.json has no settings, and `settings` is used.
@@ -59,16 +63,36 @@ def inherit(
         is_launched: Whether a launcher decides how many workers there are.
 
     Raises:
-        RunError: A given setting differs from one that the run cannot change.
+        RunError: A given setting differs from one that the run cannot change, or the run's own cannot be used.
     """
     if not (run / "config.json").exists():
         return settings
-    before, now = read_settings(read_config(run), run), vars(settings)
+    before, now = _typed(read_settings(read_config(run), run), run), vars(settings)
     asked = changed(settings) if given is None else set(given)
     how = "was finished" if (run / "result.json").exists() else "was started"
     _compare(run, before, {**before, **{name: now[name] for name in asked}}, asked, how)
-    own = before.keys() & now.keys() - asked - {"resume"} - _unfit(before, now, asked)
-    return replace(settings, **{name: before[name] for name in own - ({"workers"} if is_launched else set())})
+    own = before.keys() & now.keys() - asked - NOT_INHERITED - _unfit(before, now, asked)
+    own -= {"workers"} if is_launched else set()
+    _refuse_crowds(run, {name: before[name] for name in own & {"workers", "threads"}})
+    return replace(settings, **{name: before[name] for name in own})
+
+
+def _typed(settings: Mapping[str, Any], run: Path) -> dict[str, Any]:
+    """The settings of a run, once all are known to have the types that they need."""
+    try:
+        return typed(TrainSettings, settings)
+    except UsageError as error:
+        what, remedy = f"'settings' are damaged: {error.what:.100}", "train again in another folder"
+        raise RunError(what, where=run / NAME, remedy=remedy) from None
+
+
+def _refuse_crowds(run: Path, settings: Mapping[str, Any]) -> None:
+    """Raise RunError if a run would start far more processes or threads than this machine has cores."""
+    for name, value in settings.items():
+        if str(value).isdecimal() and int(str(value)[:10]) > MOST_PER_CORE * usable_cores():
+            option = option_name(name)
+            what = f"was started with {option} {value!s:.20}, too many for this machine"
+            raise RunError(what, where=run, remedy=f"give {option}")
 
 
 def _unfit(before: Mapping[str, Any], now: Mapping[str, Any], asked: Collection[str]) -> set[str]:
@@ -94,7 +118,7 @@ def finished_result(run: Path, data: Path, settings: Mapping[str, Any]) -> dict[
     if not (run / "result.json").exists():
         return None
     before = read_config(run)
-    earlier = read_settings(before, run)
+    earlier = _typed(read_settings(before, run), run)
     _compare(run, earlier, settings, settings, "was finished")
     _refuse(run, earlier, settings, ("epochs", *sorted(STOP_RULES)), "was finished")
     if "data_sha256" in before:  # a task without data files has no hash
@@ -109,7 +133,7 @@ def check_same(run: Path, config: Mapping[str, Any]) -> None:
     if not (run / "config.json").exists():
         return
     before = read_config(run)
-    _compare(run, read_settings(before, run), config["settings"], config["settings"], "was started")
+    _compare(run, _typed(read_settings(before, run), run), config["settings"], config["settings"], "was started")
     _compare_data(run, before, config.get("data_sha256"))
     if before.get("ancestor") != config.get("ancestor"):
         remedy = "put the weights of the first run back, or give another --out"

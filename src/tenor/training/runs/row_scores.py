@@ -16,6 +16,7 @@ from tenor.store.trusted import read_bytes
 
 NAME = "scores.safetensors"
 MAX_BYTES = 1 << 30
+HEADER_BYTES = 1 << 16  # before the numbers
 MAX_CLASSES = 256
 _REMEDY = "remove the file, and compare the runs on data that you name with --data"
 
@@ -39,8 +40,13 @@ def read_row_scores(folder: Path) -> Scores | None:
         RunError: The file is too large, damaged, or holds something else.
     """
     path = folder / NAME
+
+    def check_head(head: bytes) -> None:
+        if not 2 <= int.from_bytes(head[:8], "little") <= HEADER_BYTES:
+            raise RunError("is not a file of scores", where=path, remedy=_REMEDY)
+
     try:
-        tensors = load(read_bytes(path, MAX_BYTES, RunError))
+        tensors = load(read_bytes(path, MAX_BYTES, RunError, check_head))
     except FileNotFoundError:
         return None
     except (SafetensorError, KeyError, TypeError, ValueError) as error:

@@ -35,6 +35,7 @@ from tenor.training.settings import OWN_VECTORS, TrainSettings
 from tenor.training.tasks.ancestor import Ancestor
 from tenor.training.tasks.base import CardText, Task
 from tenor.training.tasks.losses import make_objective, parse_weights
+from tenor.training.tasks.model_size import refuse_too_large
 from tenor.training.tasks.negation.contexts import RowSource
 from tenor.training.tasks.negation.rows import WithRows, make_rows
 from tenor.training.tasks.pretrained import learning_seconds, read_vectors, start_vectors
@@ -97,6 +98,7 @@ class Reviews(Task):
         self.missing: _Missing | None = None  # words without a pretrained vector
         objective = make_objective(settings.loss, len(counts), parse_weights(settings.class_weights, counts))
         self.spec = _make_spec(self.manifest, settings)
+        refuse_too_large(self.spec, run if settings.resume else None)
         smoothing = ((0.0,) if self.spec.wide else ()) + ((settings.label_smoothing,) if self.spec.deep else ())
         self.objective = replace(objective, smoothing=smoothing)
         rows = Split(data, self.manifest, *SPLITS) if settings.all_rows else self.splits["train"]
