@@ -79,6 +79,13 @@ def test_sections_of_a_docstring_become_lists_and_examples_code() -> None:
     ]
 
 
+def test_a_signature_shows_that_options_are_keywords() -> None:
+    def train(data: "str", **options: "Unpack[TrainOptions]") -> "None": ...  # type: ignore[name-defined]  # noqa: F821
+
+    shown = "tenor.train(data: str, **options: Unpack[TrainOptions]) -> None"
+    assert api_reference._signature("tenor.train", train)[1] == shown
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_relative_link_resolves(page: Path) -> None:
     links = _LINK.findall(_FENCE.sub("", page.read_text("utf-8")))
