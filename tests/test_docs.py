@@ -8,6 +8,7 @@ from pathlib import Path
 import api_reference
 import benchmark_page
 import command_reference
+import file_list
 import pytest
 
 from tenor.cli import COMMANDS
@@ -77,6 +78,23 @@ def test_sections_of_a_docstring_become_lists_and_examples_code() -> None:
         "The result, over two lines.",
         '```python\n>>> tenor.train("data", "run")\n```\n',
     ]
+
+
+def test_a_signature_shows_that_options_are_keywords() -> None:
+    def train(data: "str", **options: "Unpack[TrainOptions]") -> "None": ...  # type: ignore[name-defined]  # noqa: F821
+
+    shown = "tenor.train(data: str, **options: Unpack[TrainOptions]) -> None"
+    assert api_reference._signature("tenor.train", train)[1] == shown
+
+
+def test_lines_of_text_have_at_most_120_characters() -> None:
+    generated = (command_reference.PAGE, api_reference.PAGE, file_list.PAGE)  # a paragraph is one line
+    found = []
+    for page in PAGES:
+        lines = [] if page in generated else _FENCE.sub("", page.read_text("utf-8")).splitlines()
+        wide = [line for line in lines if len(line) > 120 and not line.lstrip().startswith(("|", "<", "!"))]
+        found += [f"{page.relative_to(ROOT)}: {line}" for line in wide]
+    assert found == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -109,8 +109,6 @@ ROOMS = {
         "process",
         "facts",
         "reload",
-        "model",
-        "worker",
         "schemas",
         "page",
         "app",

@@ -64,7 +64,8 @@ def test_predicting_needs_no_package_of_training(tmp_path: Path, without: dict[s
     tenor(["predict", run, texts, "--out", out, "--workers", 1, "--keep-columns"], without)
     assert out.stat().st_size > 0
     served = (
-        "import pathlib, sys; from tenor.serving.model import load_served; load_served(pathlib.Path(sys.argv[1]), 1)"
+        "import pathlib, sys; from tenor.serving.process.model import load_served as load; "
+        "load(pathlib.Path(sys.argv[1]), 1)"
     )
     subprocess.run([sys.executable, "-c", served, str(run)], env=without, check=True, timeout=200)
     said = tenor(["train", tmp_path / "data", "--out", tmp_path / "new"], without, code=2)

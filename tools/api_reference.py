@@ -61,7 +61,8 @@ def _signature(name: str, function: Any) -> list[str]:
 
 def _parameter(parameter: inspect.Parameter) -> str:
     """The name and type; a default that is an object is shown as the call without arguments that makes it."""
-    words = f"{parameter.name}: {parameter.annotation}"
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    words = f"{stars}{parameter.name}: {parameter.annotation}"
     default = parameter.default
     if default is inspect.Parameter.empty:
         return words

@@ -17,10 +17,10 @@ from preparation.job.test_prepare import hashes
 
 from tenor.corpus.scanning import blocks
 from tenor.errors import Stopped
-from tenor.preparation.job import mapping
 from tenor.preparation.job.folders import JobFolders
 from tenor.preparation.job.outputs import finished, making, save_arrays, save_result
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages import mapping
 from tenor.preparation.job.work_folder import ARRAYS, OUTPUTS, RESULT
 from tenor.preparation.settings import PrepareSettings
 

@@ -21,8 +21,8 @@ from preparation.job.test_prepare import hashes
 from tenor.corpus.synthetic.generate import generate
 from tenor.corpus.synthetic.settings import GenerateSettings
 from tenor.errors import Stopped, UsageError
-from tenor.preparation.job import mapping
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages import mapping
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Silent
 from tenor.store.verify import verify_data

@@ -50,7 +50,7 @@ def _serve(arena: Arena, seed: int) -> None:
     import json
 
     from tenor.serving.facts import read_facts
-    from tenor.serving.model import load_served
+    from tenor.serving.process.model import load_served
 
     model = load_served(arena.case, 1)
     print(json.dumps([model.labels, read_facts(arena.case), model.explain(["the film was superb"])], allow_nan=False))

@@ -82,7 +82,7 @@ def _warm(seeds: Seeds, work: Path) -> None:
         "insights.drift",
         "planning.answers",
         "prediction.export",
-        "serving.model",
+        "serving.process.model",
     ):
         importlib.import_module(f"tenor.{module}")
     importlib.import_module("matplotlib.backends.backend_svg")

@@ -13,8 +13,8 @@ from preparation.reference import reference_tokens
 
 from tenor.corpus.labels import make_rule
 from tenor.errors import StoreError, UsageError
-from tenor.preparation.job.dedupe import assign_splits
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages.dedupe import assign_splits
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.characters import characters
 from tenor.preparation.tokeniser.stopwords import read_stopwords

@@ -22,7 +22,7 @@ from helpers.service import Client, FakeModel, serve_command, served, until
 
 import tenor
 from tenor.errors import WorkerError
-from tenor.serving.model import grouped
+from tenor.serving.process.model import grouped
 from tenor.serving.process.remote import RemoteModel
 from tenor.serving.reload import CurrentModel
 from tenor.serving.server import bind

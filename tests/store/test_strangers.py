@@ -19,7 +19,7 @@ from helpers.training import SMALL
 import tenor
 from tenor.errors import StoreError
 from tenor.preparation.job.prepare import prepare
-from tenor.preparation.job.word_ids import count_rows, translate_rows
+from tenor.preparation.job.stages.word_ids import count_rows, translate_rows
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.preparation.tokeniser.words import WordTable, word_hashes

@@ -33,7 +33,8 @@ COMMANDS = (
     "report",
     "doctor",
 )
-FOLDERS = {"embed": "words.", "neighbours": "words."}  # of commands that have one within `commands/`
+# Of the commands that are in a folder of their own within `commands/`.
+FOLDERS = {"embed": "words.", "neighbours": "words.", "insights": "insights.", "drift": "insights."}
 
 
 def _print_version(wanted: bool) -> None:

@@ -37,7 +37,7 @@ class EmbedSettings(Settings):
     )
     dim: int = setting(100, "Numbers per word vector.", group=MODEL)
     window: int = setting(
-        5, "Largest distance between a word and its neighbours; each window draws its own, up to this.", group=MODEL
+        5, "Maximum distance between a word and its neighbours; each window draws a distance up to it.", group=MODEL
     )
     negative: int = setting(
         15,
@@ -46,7 +46,7 @@ class EmbedSettings(Settings):
     )
     subwords: bool = setting(
         False,
-        "Give each word the mean of its own row and those of its character n-grams, so unknown words have vectors.",
+        "Add the rows of a word's character n-grams to its own row, so that unknown words have vectors, too.",
         group=MODEL,
     )
     min_chars: int = setting(
@@ -54,7 +54,9 @@ class EmbedSettings(Settings):
     )
     max_chars: int = setting(6, "With --subwords: characters of the longest n-gram.", group=MODEL)
     buckets: int = setting(500_000, "With --subwords: rows that all n-grams share by their hash.", group=MODEL)
-    sample: float = setting(1e-4, "Words above this share of the text are left out at random; 0 keeps all.", group=TEXT)
+    sample: float = setting(
+        1e-4, "Words with more than this share of the text are left out at random; 0 keeps all.", group=TEXT
+    )
     min_count: int = setting(5, "Ignore words that occur less often than this.", group=TEXT)
     max_words: int = setting(0, "Keep only this many of the most frequent words; 0 keeps all.", group=TEXT)
     epochs: int = setting(5, "Passes over the text.", group=OPTIMISATION)

@@ -87,13 +87,13 @@ class DriftSettings(RatedSettings):
         None,
         "Folder of prepared data or raw file to compare with. Default: the sample of its data that the run stores.",
     )
-    rows: int = setting(5000, "Most reviews of each side that are compared; more are sampled.")
+    rows: int = setting(5000, "Maximum number of reviews to compare from each side; a larger side is sampled.")
     effect: float = setting(
         0.6,
-        "How well a classifier must tell new reviews from old ones before they count as different: its AUC, where 0.5 "
-        "is guessing. The AUC must also be significant.",
+        "New reviews count as different if a classifier tells them from old ones with at least this AUC, and the AUC "
+        "is significant. 0.5 is guessing.",
     )
-    seed: int = setting(0, "Which reviews are sampled, and how they are divided for cross-validation.")
+    seed: int = setting(0, "Random seed for sampling the reviews and for dividing them into folds.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -64,7 +64,7 @@ def _choose_machines(
     if settings.machine:
         chosen = [find_machine(dict(prices), name.strip()) for name in settings.machine.split(",")]
         if with_gpu := [machine.name for machine in chosen if machine.gpus]:
-            what = f"--machine {with_gpu[0]} has GPUs, whose speed does not follow from {measured.machine}"
+            what = f"--machine {with_gpu[0]} has GPUs, and their speed cannot be predicted from {measured.machine}"
             raise UsageError(what, remedy="train on 1, 2 and 4 of them, and plan --from a table of these runs")
         return chosen, False
     alike = [machine for machine in prices.values() if not machine.gpus and machine.cores >= measured.cores]

@@ -32,7 +32,7 @@ _BATCH = 64
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written.
+    """The result of `tenor.export_model`.
 
     Attributes:
         out: The file.

@@ -46,8 +46,8 @@ def report(
 
     Args:
         sources: Run folders, folders of word vectors, and result files in JSON.
-        out: The file to write. Default: `report.html` in the folder, beside a result the same name with `.html`,
-            and `report.html` in the current folder for several sources.
+        out: The file to write. Default: for one folder, `report.html` in it; for one result, the file with its
+            name and the suffix `.html` beside it; for several sources, `report.html` in the current folder.
         settings: The price of a worker, for plots against dollars.
         options: Each setting may also be given as a keyword, which overrides `settings`.
 

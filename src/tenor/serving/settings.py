@@ -34,14 +34,16 @@ class ServeSettings(Settings):
     True
     """
 
-    host: str = setting("127.0.0.1", "Address to listen on. Beyond loopback it needs a token.", group=NETWORK)
+    host: str = setting("127.0.0.1", "Address to listen on. Every address but loopback needs a token.", group=NETWORK)
     port: int = setting(8000, "Port to listen on; 0 for any free port.", group=NETWORK)
     token_file: str | None = setting(
         None,
         "File with the bearer token that clients must send. Default: the variable TENOR_TOKEN, or no token.",
         group=NETWORK,
     )
-    without_token: bool = setting(False, "Listen beyond loopback without a token. Anyone can call it.", group=NETWORK)
+    without_token: bool = setting(
+        False, "Listen beyond loopback without a token. Anyone can then use the service.", group=NETWORK
+    )
 
     batch_size: int = setting(64, "Texts that the model computes at a time.", group=BATCHES)
     batch_wait_ms: float = setting(2.0, "Milliseconds that a request waits for others to share a batch.", group=BATCHES)
@@ -74,7 +76,7 @@ class ServeSettings(Settings):
         8.0, "Seconds that a stop by SIGTERM may take. For the first quarter, new connections are still accepted."
     )
     reload_seconds: float = setting(
-        1.0, "Seconds between looks at the run folder, to load a new model; 0 for no reloading."
+        1.0, "Seconds between checks of the run folder for a new model; 0 turns reloading off."
     )
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ def read_token(settings: ServeSettings, environ: Mapping[str, str]) -> str | Non
 
 def _refuse_open_network(settings: ServeSettings) -> None:
     if not settings.is_loopback and not settings.without_token:
-        remedy = f"give --token-file FILE or set {TOKEN_VARIABLE}, or add --without-token to let anyone call it"
+        remedy = f"give --token-file FILE or set {TOKEN_VARIABLE}, or add --without-token to let anyone use the service"
         raise UsageError(
             f"--host {settings.host} is reachable from other machines and there is no token", remedy=remedy
         )

@@ -81,7 +81,7 @@ class TrainSettings(Settings):
 
     preset: str = setting(
         CHOSEN,
-        "What to choose where you give no option: a linear model in seconds (fast), a model for most purposes "
+        "Settings for the options that you omit: a linear model in seconds (fast), a model for most purposes "
         "(default), or a larger one in up to half an hour (best). --max-seconds chooses among them.",
         ("fast", "default", "best"),
         group=MODEL,
@@ -193,7 +193,7 @@ class TrainSettings(Settings):
     )
     label_smoothing: float = setting(
         CHOSEN,
-        "Deep part: share of each label that is spread evenly over the classes, so that no answer has to be certain.",
+        "Deep part: share of each label that is spread evenly over the classes; it makes the model less certain.",
         group=OPTIMISATION,
     )
     class_weights: str = setting(
@@ -204,7 +204,7 @@ class TrainSettings(Settings):
     optimise: str = setting(
         "",
         "Choose the decision threshold of two classes on the validation rows: for accuracy, f1-macro, or "
-        "recall@precision=0.95 (most positives found while 95 % of those named are right). Default: 0.5.",
+        "recall@precision=0.95 (the highest recall of positives with 95 % of them right). Default: 0.5.",
         group=OPTIMISATION,
     )
     precision: str = setting("fp32", "Number format for computing.", ("fp32", "fp64", "bf16"), group=OPTIMISATION)

@@ -16,8 +16,8 @@ from preparation.reference import reference_tokens
 
 from tenor.corpus.scanning import blocks
 from tenor.errors import CorpusError, StoreError, UsageError
-from tenor.preparation.job import mapping
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages import mapping
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.vocabulary import Vocabulary

@@ -20,8 +20,9 @@ from preparation.reference import reference_tokens
 
 from tenor.corpus.scanning import blocks
 from tenor.errors import CorpusError
-from tenor.preparation.job import mapping, pipeline
+from tenor.preparation.job import pipeline
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages import mapping
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.vocabulary import Vocabulary
 from tenor.progress import Silent

@@ -41,7 +41,7 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class GenerateResult:
-    """What `generate` has written.
+    """The result of `tenor.generate`.
 
     Attributes:
         out: Path of the file.

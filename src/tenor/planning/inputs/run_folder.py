@@ -112,12 +112,12 @@ def measure_step(folder: Path) -> MeasuredStep | None:
 def _refuse(folder: Path, settings: Mapping[str, Any], strategy: str, environment: Mapping[str, Any]) -> None:
     traits = STRATEGIES[strategy]
     if traits.has_server or traits.splits_model:
-        what = f"was trained with --strategy {strategy}, whose log does not tell what a worker's step costs"
+        what = f"was trained with --strategy {strategy}, so its log does not have the cost of a worker's step"
         planned = f"; `tenor plan --strategy {strategy}` then predicts {strategy}"
         planned = planned if traits.has_server else f"; no plan predicts {strategy}"
         raise RunError(what, where=folder, remedy=f"plan from a run with --strategy single or allreduce{planned}")
     if environment.get("device", settings.get("device")) == "cuda":
-        what = "was trained on GPUs, and the formulas of a plan are those of processors"
+        what = "was trained on GPUs, and a plan can be made only from a run on processors"
         remedy = "plan --from a table of finished runs, or from a run with --device cpu for machines without GPUs"
         raise RunError(what, where=folder, remedy=remedy)
     if settings.get("slowdown"):

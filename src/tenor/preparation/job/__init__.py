@@ -1,1 +1,1 @@
-"""The map-reduce job of `tenor prepare`: one module per stage, and the folders and accounting they share."""
+"""The map-reduce job of `tenor prepare`: its stages, their order, the folders they share and the accounting of rows."""

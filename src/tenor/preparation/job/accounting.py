@@ -13,10 +13,10 @@ from pathlib import Path
 from tenor.corpus.labels import LabelRule
 from tenor.corpus.pieces import Piece
 from tenor.errors import CorpusError, StoreError, TenorError
-from tenor.preparation.job.dedupe import DedupeResult
-from tenor.preparation.job.mapping import MapResult
 from tenor.preparation.job.outputs import read_result
 from tenor.preparation.job.reading import PieceCounts
+from tenor.preparation.job.stages.dedupe import DedupeResult
+from tenor.preparation.job.stages.mapping import MapResult
 from tenor.preparation.job.work_folder import REJECTS, WorkFolder
 from tenor.store.atomic import SURROGATES, writing
 

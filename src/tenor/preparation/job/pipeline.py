@@ -14,7 +14,6 @@ from tenor.corpus.labels import NO_RATING, sort_key
 from tenor.corpus.pieces import plan
 from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
-from tenor.preparation.job import mapping
 from tenor.preparation.job.accounting import (
     account,
     check_classes,
@@ -25,13 +24,14 @@ from tenor.preparation.job.accounting import (
     list_rejects,
     write_rejects,
 )
-from tenor.preparation.job.counting import CountTask, MergeTask, collect_vocabulary, count_slice, merge_part
-from tenor.preparation.job.dedupe import DedupeResult, DedupeTask, dedupe_part
-from tenor.preparation.job.mapping import MapResult, MapTask, map_piece
 from tenor.preparation.job.outputs import finished, link, making, save_result
 from tenor.preparation.job.reading import PieceCounts
-from tenor.preparation.job.sharding import ShardTask, make_shard, overlapping_parts, shard_bits
-from tenor.preparation.job.translating import TranslateTask, translate_slice
+from tenor.preparation.job.stages import mapping
+from tenor.preparation.job.stages.counting import CountTask, MergeTask, collect_vocabulary, count_slice, merge_part
+from tenor.preparation.job.stages.dedupe import DedupeResult, DedupeTask, dedupe_part
+from tenor.preparation.job.stages.mapping import MapResult, MapTask, map_piece
+from tenor.preparation.job.stages.sharding import ShardTask, make_shard, overlapping_parts, shard_bits
+from tenor.preparation.job.stages.translating import TranslateTask, translate_slice
 from tenor.preparation.job.work_folder import REJECTS, VOCABULARY, WorkFolder, shard_file
 from tenor.preparation.rules import settle_rule, start_rule
 from tenor.preparation.settings import PrepareSettings

@@ -1,1 +1,1 @@
-"""The process that computes, as the service sees it."""
+"""The process that computes: its model, its main function, and the service's side of it."""

@@ -1,4 +1,4 @@
-"""The service's side of the process that computes (`tenor.serving.worker`)."""
+"""The service's side of the process that computes (`tenor.serving.process.worker`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RemoteModel:
         self._lock = threading.Lock()
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tenor.serving.worker", str(run), str(threads)],
+            [sys.executable, "-m", "tenor.serving.process.worker", str(run), str(threads)],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

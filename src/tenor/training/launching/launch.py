@@ -45,7 +45,7 @@ RELEASE_SECONDS = 5.0  # for the last workers of a killed run to release the fol
 
 @dataclass(frozen=True)
 class TrainResult:
-    """The result of a run.
+    """The result of `tenor.train`.
 
     Attributes:
         run: The run folder.

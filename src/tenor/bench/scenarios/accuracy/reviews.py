@@ -14,8 +14,8 @@ from tenor.corpus.labels import BINARY, NEUTRAL, LabelRule, canonical, sort_key
 from tenor.corpus.pieces import read_piece, whole
 from tenor.corpus.sources import find_sources
 from tenor.errors import StoreError, UsageError
-from tenor.preparation.job.dedupe import assign_splits, choose
 from tenor.preparation.job.prepare import prepare
+from tenor.preparation.job.stages.dedupe import assign_splits, choose
 from tenor.preparation.settings import PrepareSettings
 from tenor.preparation.tokeniser.negation import plain
 from tenor.preparation.tokeniser.tokenise import Tokeniser, TokeniserSettings

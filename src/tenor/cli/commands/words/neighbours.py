@@ -23,7 +23,7 @@ def neighbours(
             metavar="WORD...", help="Words, or sums of words such as 'king - man + woman'.", show_default=False
         ),
     ],
-    count: Annotated[int, typer.Option("--count", help="Neighbours of each word.")] = 10,
+    count: Annotated[int, typer.Option("--count", help="Number of neighbours to list for each word.")] = 10,
 ) -> None:
     """List the words whose vectors are nearest to given words."""
     import tenor

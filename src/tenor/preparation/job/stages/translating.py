@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.engines.stage import Empty, JobStage
-from tenor.preparation.job.mapping import SliceRows
 from tenor.preparation.job.outputs import finished, load_arrays, making, save_arrays, save_result
+from tenor.preparation.job.stages.mapping import SliceRows
 from tenor.preparation.job.work_folder import VOCABULARY, WorkFolder
 from tenor.preparation.tokeniser.spelling import Speller
 from tenor.preparation.tokeniser.vocabulary import Vocabulary

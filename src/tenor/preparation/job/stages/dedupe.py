@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from tenor.corpus.labels import NEUTRAL, NO_RATING, LabelRule
 from tenor.engines.stage import JobStage
-from tenor.preparation.job.mapping import SliceResult, SliceRows
 from tenor.preparation.job.outputs import finished, load_arrays, making, read_result, save_arrays, save_result
+from tenor.preparation.job.stages.mapping import SliceResult, SliceRows
 from tenor.preparation.job.work_folder import WorkFolder
 from tenor.store.manifest import ALL_SPLITS, NO_LABEL, SPLITS, UNLABELLED
 

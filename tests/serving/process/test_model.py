@@ -12,7 +12,7 @@ from helpers.models import change_weights, write_model
 import tenor
 from tenor.runtime.explain import ExplainedPiece
 from tenor.serving.app import Scored, _prediction
-from tenor.serving.model import ServedModel, grouped, load_served
+from tenor.serving.process.model import ServedModel, grouped, load_served
 from tenor.serving.reload import fingerprint_of
 
 TEXTS = ["not good film", "", "good " * 7 + "bad plot!", "zzz"]

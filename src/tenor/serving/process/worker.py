@@ -21,7 +21,7 @@ def main(run: str, threads: str) -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else can write among the replies
     from tenor.errors import TenorError
-    from tenor.serving.model import load_served
+    from tenor.serving.process.model import load_served
 
     try:
         model = load_served(Path(run), int(threads))

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.engines.stage import JobStage
-from tenor.preparation.job.dedupe import KeptRows
-from tenor.preparation.job.mapping import SliceRows
 from tenor.preparation.job.outputs import finished, load_arrays, making, save_result
-from tenor.preparation.job.translating import IdTable
-from tenor.preparation.job.word_ids import translate_rows
+from tenor.preparation.job.stages.dedupe import KeptRows
+from tenor.preparation.job.stages.mapping import SliceRows
+from tenor.preparation.job.stages.translating import IdTable
+from tenor.preparation.job.stages.word_ids import translate_rows
 from tenor.preparation.job.work_folder import WorkFolder
 from tenor.preparation.tokeniser.spelling import Spelling, spell_rows, spelled_lengths
 from tenor.store.manifest import ALL_SPLITS, ShardInfo

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.engines.stage import JobStage
-from tenor.preparation.job.dedupe import KeptRows
-from tenor.preparation.job.mapping import SliceRows
 from tenor.preparation.job.outputs import finished, load_arrays, making, save_arrays, save_result
-from tenor.preparation.job.word_ids import count_rows
+from tenor.preparation.job.stages.dedupe import KeptRows
+from tenor.preparation.job.stages.mapping import SliceRows
+from tenor.preparation.job.stages.word_ids import count_rows
 from tenor.preparation.job.work_folder import WorkFolder
 from tenor.preparation.tokeniser.spelling import CODE_POINTS, count_characters, is_read_by_character
 from tenor.preparation.tokeniser.vocabulary import Vocabulary

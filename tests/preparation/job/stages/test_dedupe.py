@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tenor.corpus.labels import make_rule
 from tenor.errors import CorpusError, TenorError
 from tenor.preparation.job.accounting import RowCounts, account, check_classes
-from tenor.preparation.job.dedupe import UNRATED, DedupeResult, SplitTotals, assign_splits, choose
 from tenor.preparation.job.reading import PieceCounts
+from tenor.preparation.job.stages.dedupe import UNRATED, DedupeResult, SplitTotals, assign_splits, choose
 from tenor.store.manifest import SPLITS
 
 # Few different hashes, so that rows are often equal, or equal in one half of the hash only.

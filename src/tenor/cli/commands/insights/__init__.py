@@ -1,0 +1,1 @@
+"""The commands that read new reviews with the model of a run."""
