@@ -43,6 +43,8 @@ def test_more_workers_than_the_machine_can_start_are_refused(monkeypatch: pytest
     assert [environment.num_workers(asked) for asked in ("auto", 1, "32")] == [1, 1, 32]
     with pytest.raises(UsageError, match="100000 is too many for this machine, which has 1 core; use at most 32"):
         environment.num_workers(100_000)
+    with pytest.raises(UsageError, match="threads 33 is too many"):
+        environment.num_threads(33, 1)
 
 
 def test_nothing_private_is_included() -> None:

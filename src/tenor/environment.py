@@ -17,7 +17,7 @@ from typing import Any
 from tenor import __version__, cgroup
 from tenor.errors import UsageError
 
-MOST_PER_CORE = 32  # worker processes; each takes 100 MB or more
+MOST_PER_CORE = 32  # worker processes, each of which takes 100 MB or more, or threads
 CORE = ("numpy", "pyarrow", "numba", "h5py", "fsspec", "torch", "safetensors", "typer", "rich", "matplotlib")
 
 
@@ -80,14 +80,28 @@ def num_workers(workers: int | str) -> int:
     Raises:
         UsageError: So many processes would use up the memory of this machine, or the process ids.
     """
-    cores = usable_cores()
     if workers == "auto":
-        return cores
-    number, most = int(workers), MOST_PER_CORE * cores
-    if number > most:
-        what = f"--workers {number} is too many for this machine, which has {cores} core{'s' * (cores > 1)}"
-        raise UsageError(what, remedy=f"use at most {most} ({MOST_PER_CORE} per core), or auto for one per core")
-    return number
+        return usable_cores()
+    refuse_crowd("--workers", int(workers))
+    return int(workers)
+
+
+def num_threads(threads: int, workers: int) -> int:
+    """Return the threads per worker: `threads`, or the cores divided among the workers if it is 0.
+
+    Raises:
+        UsageError: `threads` is far more than this machine has cores.
+    """
+    refuse_crowd("--threads", threads)
+    return threads or max(1, usable_cores() // workers)
+
+
+def refuse_crowd(option: str, number: int) -> None:
+    """Raise UsageError if this machine could hardly start so many processes or threads."""
+    cores = usable_cores()
+    if number > MOST_PER_CORE * cores:
+        what = f"{option} {number} is too many for this machine, which has {cores} core{'s' * (cores > 1)}"
+        raise UsageError(what, remedy=f"use at most {MOST_PER_CORE * cores}, which is {MOST_PER_CORE} per core")
 
 
 def memory_bytes() -> int:

@@ -19,9 +19,9 @@ from tenor.corpus.texts import read_piece_texts, text_source
 from tenor.engines.choose import make_engine
 from tenor.engines.protocol import Engine
 from tenor.engines.settings import EngineSettings
+from tenor.environment import num_threads
 from tenor.errors import CorpusError, UsageError
 from tenor.prediction.pieces import cut_into_pieces
-from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.preparation.job.startup import COMPILING
 from tenor.progress import Silent
@@ -120,7 +120,7 @@ def test_a_run_that_was_trained_anew_is_loaded_anew(make_run: Callable[..., Path
 
 
 def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenor.prediction.threads.usable_cores", lambda: 8)
+    monkeypatch.setattr("tenor.environment.usable_cores", lambda: 8)
     assert [num_threads(0, workers) for workers in (1, 4, 16)] == [8, 2, 1]
     assert num_threads(3, 4) == 3
     for settings in (tenor.PredictSettings, tenor.EvaluateSettings):

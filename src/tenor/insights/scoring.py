@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tenor.compiled import compiled
+from tenor.environment import num_threads
 from tenor.models.wide.characters import NO_CHARACTERS, Characters
 from tenor.models.wide.hashing import extended_hash
-from tenor.prediction.threads import num_threads
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.runtime.model import SentimentModel
 

@@ -17,7 +17,7 @@ from tenor.corpus.sources import find_sources
 from tenor.engines.local import LocalEngine
 from tenor.engines.protocol import Engine
 from tenor.engines.stage import JobStage
-from tenor.environment import num_workers
+from tenor.environment import num_threads, num_workers
 from tenor.errors import CorpusError, RunError, StoreError, UsageError
 from tenor.evaluation.label_check import check_labels
 from tenor.evaluation.labelled import choose_rule
@@ -27,7 +27,6 @@ from tenor.evaluation.sections import LabelledPiece, SplitSection, cut_split, re
 from tenor.evaluation.survey import PieceSurvey, check_survey, join_surveys, survey_piece
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import EvaluateSettings
-from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title, title_of
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.preparation.job.accounting import RowCounts

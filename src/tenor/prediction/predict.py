@@ -25,11 +25,11 @@ from tenor.engines.protocol import Engine
 from tenor.engines.records import from_json, to_json
 from tenor.engines.settings import EngineSettings
 from tenor.engines.stage import JobStage
+from tenor.environment import num_threads
 from tenor.errors import CorpusError
 from tenor.prediction.output import OutputColumns, PieceWriter, check_columns, complete_rows, join, output_format
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import PredictSettings
-from tenor.prediction.threads import num_threads
 from tenor.prediction.titles import open_with_title
 from tenor.prediction.worker_model import ModelRef, model_of
 from tenor.progress import SILENT, Progress, Shown, shown

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from tenor.environment import num_workers, usable_cores
+from tenor.environment import num_threads, num_workers, refuse_crowd, usable_cores
 from tenor.errors import MissingExtra, Stopped, TenorError, UsageError, WorkerError
 from tenor.progress import Progress, Shown, shown
 from tenor.settings import changed, chosen
@@ -139,6 +139,7 @@ def train(
     cores = world.size if is_launched else usable_cores()
     job = TrainingJob(str(folder.resolve()), str(run.resolve()), complete(settings, facts, cores), is_resumed)
     size = world.size if is_launched else num_workers(settings.workers)
+    refuse_crowd("--threads", settings.threads)
     if not is_continued:  # its options were checked when it began
         refuse_without_effect(settings, job.settings, typed)
     if is_launched:
@@ -236,11 +237,6 @@ def refuse_used(path: Path, resume: bool) -> None:
         raise UsageError("is not empty", where=path, remedy=remedy)
 
 
-def num_threads(settings: TrainSettings, workers: int) -> int:
-    """Threads per worker: the setting, or the cores divided among the workers."""
-    return settings.threads or max(1, usable_cores() // workers)
-
-
 def _supervise(job: TrainingJob, start: Start, progress: Progress) -> dict[str, Any]:
     """Run the workers to the end. After a loss, start them again from the last checkpoint as often as allowed."""
     limit = job.settings.max_restarts
@@ -290,7 +286,7 @@ def _error_of(workers: WorkerProcesses) -> TenorError:
 
 def _make_processes(folder: Path, settings: TrainSettings, start: Start) -> WorkerProcesses:
     size, lock = start.size, start.lock
-    threads = num_threads(settings, size)
+    threads = num_threads(settings.threads, size)
     if has_server(settings.strategy, size):
         most = settings.max_replacements
         workers: WorkerProcesses = ParameterServerProcesses(folder, size, threads, settings.timeout, lock, most)
@@ -312,7 +308,7 @@ def _train_as_rank(world: World, job: TrainingJob, progress: Progress) -> dict[s
         server = " and a parameter server" if has_server(job.settings.strategy, world.size) else ""
         remedy = "omit --workers: the launcher decides how many there are"
         raise UsageError(f"--workers {asked}, but {world.launcher} started {size}{server}", remedy=remedy)
-    torch.set_num_threads(num_threads(job.settings, world.local_size))
+    torch.set_num_threads(num_threads(job.settings.threads, world.local_size))
     display = Display(progress)
     with claim_folder(Path(job.out), job.resume) if world.is_first else contextlib.nullcontext():
         if job.resume and (result := finished_result(Path(job.out), Path(job.data), vars(job.settings))) is not None:

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from tenor.environment import usable_cores
+from tenor.environment import MOST_PER_CORE, usable_cores
 from tenor.errors import RunError, UsageError
 from tenor.settings import changed, option_name, typed
 from tenor.store.manifest import Manifest
@@ -46,7 +46,6 @@ MAY_CHANGE = {
 STOP_RULES = {"max_steps", "max_seconds", "patience"}  # may change until the run is finished
 # Of this machine, not of the run: the folder may come from a stranger, who must not choose where copies are written
 NOT_INHERITED = {"resume", "stage"}
-MOST_PER_CORE = 64  # workers or threads that a run may bring along; more must be given
 # Settings that only some strategies use
 OWNED = {name: owners_of(name) for traits in STRATEGIES.values() for name in traits.settings}
 
