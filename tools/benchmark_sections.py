@@ -326,27 +326,6 @@ SECTIONS = (
         "accuracy",
     ),
     Section(
-        "embed",
-        "Word vectors beside gensim",
-        (
-            "Skip-gram vectors of 100 numbers from the first 2.1 million words of text8, three passes, three seeds. "
-            "WordSim-353 and analogies are means over the seeds."
-        ),
-        "chrt -r 1 tenor bench embed --data text8 --workers 1,2 --epochs 3 --repeats 3 --rows "
-        "tenor-1,gensim-1,tenor-2,gensim-2 --out benchmarks/embed.json",
-        (
-            _NAME,
-            Column("words/s", "words_per_s"),
-            Column("× gensim", "times_gensim", ".2f"),
-            Column("× one worker", "speed_up", ".2f"),
-            Column("WordSim-353", "mean_wordsim", ".3f"),
-            Column("analogies", "mean_analogies", ".3f"),
-            Column("megabytes of memory", "memory_mb"),
-        ),
-        "words_per_s",
-        "words/s",
-    ),
-    Section(
         "busy",
         "Beside a busy process",
         (
