@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import json
 import os
 import queue
@@ -37,6 +38,7 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 FIELDS = {"name", "file", "old", "new", "tests"}
 NOT_COPIED = (".git", ".venv", ".mypy_cache", ".ruff_cache", ".hypothesis", "build", "dist", "demo-run")
+_STAMPS = itertools.count(10)  # seconds
 PASSED, FAILED = 0, 1  # pytest's exit codes
 # Imported once per slot, because importing takes longer than most tests. Code of the tree changes and is not listed.
 PRELOADED = ("numpy", "torch", "torch._dynamo", "numba", "pyarrow", "h5py", "safetensors.torch", "psutil")
@@ -288,7 +290,8 @@ def _applied(slot: Path, mutant: Mutant) -> Iterator[None]:
     for cache in kept:
         cache.unlink()
     file.write_text(text.decode().replace(mutant.old, mutant.new), "utf-8")
-    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns + 10**10))  # or Python may use bytecode of the old text
+    # A time of its own, or Python may use bytecode of the old text, or of another mutant of the same length
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns + next(_STAMPS) * 10**9))
     try:
         yield
     finally:

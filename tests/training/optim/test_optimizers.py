@@ -36,6 +36,20 @@ def test_a_rule_equals_torch(rule: Rule, reference) -> None:  # type: ignore[no-
         torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize(("rule", "reference"), RULES)
+def test_the_plain_form_of_a_rule_equals_torch(rule: Rule, reference) -> None:  # type: ignore[no-untyped-def]
+    """Processors use a compiled form of some rules; other devices use this one."""
+    torch.manual_seed(0)
+    weight = torch.randn(5, 3, dtype=torch.float64)
+    theirs = nn.Parameter(weight.clone())
+    peer, state = reference([theirs]), {slot: torch.full_like(weight, rule.start) for slot in rule.slots}
+    for step in range(1, 9):
+        theirs.grad = torch.randn(5, 3, dtype=torch.float64)
+        rule.update(weight, theirs.grad.clone(), state, step, 0.1)
+        peer.step()
+    torch.testing.assert_close(weight, theirs.detach(), rtol=1e-12, atol=1e-12)
+
+
 class Table(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -65,3 +65,12 @@ def test_label_smoothing_equals_torch_and_applies_to_its_part_alone(num_classes:
         for part, share in zip(as_classes, (0.0, 0.2), strict=True)
     ]
     torch.testing.assert_close(found, sum(expected) / 2)
+
+
+def test_the_weights_of_a_model_with_parts_count_once() -> None:
+    logits, chances = probabilities(2)
+    objective = replace(make_objective("auto", 2, [0.5, 2.0]), smoothing=(0.0, 0.0))
+    loss, weight = objective(torch.stack([logits, logits]).unsqueeze(2), LABELS)
+    per_sample = np.array([0.5, 2.0, 2.0, 0.5, 2.0])
+    assert float(loss) == pytest.approx((-np.log(chances[np.arange(5), LABELS.numpy()]) * per_sample).sum())
+    assert float(weight) == pytest.approx(7.0)
