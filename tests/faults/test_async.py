@@ -180,7 +180,7 @@ def test_under_mpi_a_killed_rank_ends_the_job_and_resume_goes_on(tmp_path: Path)
 
 @pytest.mark.serial
 def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:
-    with training(tmp_path / "run", "--staleness", "1", "--slowdown", "1:10", "--epochs", "4") as process:
+    with training(tmp_path / "run", "--staleness", "1", "--slowdown", "1:10", "--epochs", "2") as process:
         result = finish(process)
     seen = events(tmp_path / "run")
     assert result["requeued"] == sum(event["requeued"] for event in seen) > 0
