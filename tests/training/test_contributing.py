@@ -74,7 +74,8 @@ def test_the_new_strategy_averages_weights(tmp_path: Path) -> None:
 
 def test_the_new_cell_learns_and_its_run_can_be_loaded(data: Path, tmp_path: Path) -> None:
     copy = follow("new-cell.md", tmp_path)
-    small = "--workers 1 --threads 1 --hidden 8 --embedding-dim 8 --batch-size 32 --epochs 2 --lr 0.01 --json"
+    small = "--workers 1 --threads 1 --hidden 8 --embedding-dim 8 --embeddings none"
+    small += " --batch-size 32 --epochs 2 --lr 0.01 --json"
     run = tmp_path / "run"
     result = run_tenor("train", data, "--out", run, "--cell", "mgu", *small.split(), env=copy).ok().json
     assert result["test"]["accuracy"] > result["test"]["majority_baseline"]["accuracy"] + 0.1
