@@ -1,7 +1,8 @@
 """Every shell block of the README, the quickstart and the how-to pages runs, on small data, exactly as it is printed.
 
 A block is preceded by `<!-- not run: reason -->` if it cannot run on one machine; `NOT_RUN` lists all of them. Blocks
-behind `<!-- soak: reason -->` run in `make soak` only. The options of every command are parsed and checked in any case.
+behind `<!-- soak: reason -->` and those of the quickstart run in `make soak` only. The options of every command are
+parsed and checked in any case.
 """
 
 from __future__ import annotations
@@ -159,6 +160,7 @@ def folder(story: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return shutil.copytree(story, tmp_path / "reader", ignore=ignored)
 
 
+@pytest.mark.soak  # the block of the README has nearly the same commands
 def test_the_quickstart_works_from_top_to_bottom(story: Path) -> None:
     made = ["data/manifest.json", "run/model.safetensors", "run-gru/result.json", "predictions.txt", "report.html"]
     assert [name for name in made if not (story / name).exists()] == []
@@ -177,8 +179,10 @@ def test_a_block_of_the_readme_works(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [*chosen(HOW_TO, ""), *chosen(HOW_TO, "", "python")], ids=name_of)
-def test_a_block_of_a_how_to_page_works(block: Block, folder: Path) -> None:
-    run_block(block, folder)
+def test_a_block_of_a_how_to_page_works(block: Block, tmp_path: Path) -> None:
+    """Blocks that need the reader's run are marked soak, because that run takes long."""
+    write_inputs(tmp_path)
+    run_block(block, tmp_path)
 
 
 @pytest.mark.soak

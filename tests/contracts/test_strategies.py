@@ -28,7 +28,8 @@ COMPRESSED = {  # variants of allreduce; error feedback suits plain SGD and is s
 RANKS = {"hybrid": 4, "async": 3}  # others: 2
 LOCK_FREE = ["hogwild", "async"]  # updates have no fixed order: after so few steps, accuracies repeat to 0.1
 MARKS = {
-    "model-parallel": pytest.mark.soak,  # hybrid is the same with two rows
+    "hybrid": pytest.mark.soak,  # model-parallel is the same with one row
+    "local-sgd": pytest.mark.soak,  # diloco is the same with an outer optimizer
     **dict.fromkeys(LOCK_FREE, pytest.mark.serial),
 }
 OVER_MPI = " over mpi"
@@ -37,9 +38,11 @@ TIMEOUT = 150
 OUTCOMES = [
     *(pytest.param(name, marks=MARKS.get(name, ())) for name in TOGETHER),
     *(pytest.param(name, marks=pytest.mark.soak) for name in (*COMPRESSED, *SYNCHRONOUS)),
-    pytest.param(f"async{OVER_MPI}", marks=(needs_mpi, pytest.mark.serial)),
-    pytest.param(f"allreduce{OVER_MPI}", marks=needs_mpi),
-    *(pytest.param(f"{name}{OVER_MPI}{MANY}", marks=(needs_mpi, pytest.mark.soak)) for name in ("async", "allreduce")),
+    *(  # the quick ones are test_mpirun in tests/training/launching, and one run in tests/faults/test_async.py
+        pytest.param(f"{name}{OVER_MPI}{size}", marks=(needs_mpi, pytest.mark.soak))
+        for name in ("async", "allreduce")
+        for size in ("", MANY)
+    ),
 ]
 
 
@@ -110,8 +113,8 @@ def test_it_listens_on_loopback_at_most(outcome: dict[str, Any]) -> None:
 
 
 KILLED = [  # `async` replaces killed workers: tests/faults
-    *("allreduce", "hogwild", "hybrid"),
-    *(pytest.param(name, marks=pytest.mark.soak) for name in ("local-sgd", "diloco", "model-parallel")),
+    *("allreduce", "hogwild"),
+    *(pytest.param(name, marks=pytest.mark.soak) for name in ("local-sgd", "diloco", "model-parallel", "hybrid")),
 ]
 
 

@@ -70,7 +70,6 @@ def wait_for_checkpoint(out: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.serial  # signals at chosen moments
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_training_continues(text: Path, tmp_path: Path, whole: tuple[float, np.ndarray], number: int) -> None:
     """After a signal that saves, one worker ends with the same bits: each block has its own random numbers. After
@@ -118,7 +117,6 @@ def test_a_checkpoint_of_other_settings_or_text_is_refused(text: Path, tmp_path:
         tenor.embed(text, out, tenor.EmbedSettings(**{**resumed, "resume": False}))
 
 
-@pytest.mark.serial  # signals at chosen moments
 def test_a_killed_worker_is_named(text: Path, tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     out = tmp_path / "out"

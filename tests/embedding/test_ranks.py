@@ -87,6 +87,7 @@ def test_two_ranks_train_as_two_tables_that_are_averaged(text: Path, tmp_path: P
 
 
 @needs_mpi
+@pytest.mark.soak  # the same ranks meet through a file in the test before
 def test_mpirun_gives_the_same_vectors(text: Path, tmp_path: Path) -> None:
     with running(mpirun(2, *embed(text, tmp_path / "out")), **MPI_VARIABLES) as process:
         assert finish(process)["ranks"] == 2
@@ -108,7 +109,6 @@ def wait_for_checkpoint(out: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.serial  # a signal at a chosen moment
 def test_a_signal_to_one_rank_stops_all_and_a_resumed_training_ends_as_if_undisturbed(
     text: Path, tmp_path: Path
 ) -> None:

@@ -107,7 +107,7 @@ def end_by_resuming(run: Path) -> dict[str, Any]:
 def test_killed_workers_are_replaced_and_every_gradient_is_applied_once(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(run, "--epochs", "1000") as process:
-        kill_workers(process, run, 2)
+        kill_workers(process, run, 1)
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM
@@ -154,6 +154,16 @@ def test_a_lost_server_is_named_and_nothing_is_left(tmp_path: Path) -> None:
 
 
 @needs_mpi
+def test_under_mpi_every_gradient_is_applied_once(tmp_path: Path) -> None:
+    with training(tmp_path / "run", "--epochs", "2", over_mpi=True) as process:
+        result = finish(process)
+    assert (result["workers"], result["epochs"], result["steps"]) == (2, 2, 2 * BATCHES)
+    assert result["test"]["accuracy"] > 0.7
+    check_ledger(tmp_path / "run")
+
+
+@needs_mpi
+@pytest.mark.soak
 def test_under_mpi_a_killed_rank_ends_the_job_and_resume_goes_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(run, "--epochs", "1000", over_mpi=True) as process:
@@ -170,7 +180,7 @@ def test_under_mpi_a_killed_rank_ends_the_job_and_resume_goes_on(tmp_path: Path)
 
 @pytest.mark.serial
 def test_a_slow_worker_s_late_work_is_not_applied(tmp_path: Path) -> None:
-    with training(tmp_path / "run", "--staleness", "1", "--slowdown", "1:10", "--epochs", "4") as process:
+    with training(tmp_path / "run", "--staleness", "1", "--slowdown", "1:10", "--epochs", "2") as process:
         result = finish(process)
     seen = events(tmp_path / "run")
     assert result["requeued"] == sum(event["requeued"] for event in seen) > 0

@@ -71,10 +71,9 @@ def test_a_stopped_worker_is_named_and_lost_after_its_time_out(data: Path, tmp_p
     assert not worker.is_running()
 
 
-@pytest.mark.serial
 def test_when_all_are_stopped_the_launcher_s_own_time_out_counts(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with training(data, run, "--timeout 2") as process:
+    with training(data, run, "--timeout 4") as process:  # time to stop all of them
         workers = [stop(process, run, rank, after_steps=3) for rank in range(3)]
         _, stderr = process.communicate(timeout=40)
     assert process.returncode == 1

@@ -20,7 +20,7 @@ from helpers.processes import finish, python, running
 
 import tenor
 
-SIZES = ("--hidden", "8", "--embedding-dim", "8", "--vector-epochs", "1", "--batch-size", "16")
+SIZES = ("--hidden", "8", "--embedding-dim", "8", "--embeddings", "none", "--batch-size", "16")
 OPTIONS = (*SIZES, "--epochs", "4", "--checkpoint-steps", "7")
 
 
@@ -70,7 +70,10 @@ def damage(file: Path) -> None:
     file.write_bytes(image)
 
 
-@pytest.mark.parametrize(("number", "is_damaged"), [(signal.SIGTERM, False), (signal.SIGINT, True)])
+@pytest.mark.parametrize(
+    ("number", "is_damaged"),
+    [(signal.SIGTERM, False), pytest.param(signal.SIGINT, True, marks=pytest.mark.soak)],
+)
 def test_a_signal_saves_and_resume_goes_on_to_the_same_bits(
     data: Path, tmp_path: Path, undisturbed: str, number: signal.Signals, is_damaged: bool
 ) -> None:

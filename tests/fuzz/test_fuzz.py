@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tenor.training.parameter_server.messages import MARK, PREFIX
 
-SMALL = {"data": 20, "runs": 16, "resume": 5, "bench": 2, "messages": 8, "vectors": 6, "plans": 6}
+SMALL = {"data": 12, "runs": 6, "resume": 4, "bench": 1, "messages": 4, "vectors": 6, "plans": 6}
 FULL = {"data": 5000, "runs": 5000, "resume": 1000, "bench": 500, "messages": 1000, "vectors": 1000, "plans": 1000}
 
 

@@ -29,10 +29,6 @@ USUAL: dict[str, tuple[str, str | None]] = {
     "train": (f"train prepared/training --out runs/one --workers 1 {SMALL}", None),
     "train, resume a finished run": (f"train prepared/training --out runs/one --workers 1 --resume {SMALL}", None),
     "train, 2 workers": (f"train prepared/training --out runs/two --workers 2 --cell gru {SMALL}", None),
-    "train, async": (
-        f"train prepared/training --out runs/async --workers 2 --strategy async --staleness 0 {SMALL}",
-        None,
-    ),
     "train, stars": (
         "train prepared/training_stars --out runs/stars --workers 1 --cell qrnn --layers 2 " + SMALL,
         None,
@@ -51,12 +47,16 @@ USUAL: dict[str, tuple[str, str | None]] = {
     "predict, stars": ("predict runs/stars texts.txt --threads 1", None),
     "predict, out": ("predict runs/one reviews.jsonl --out predicted.jsonl --threads 1", None),
     "report": ("report runs/two --out report.html", None),
-    "bench": ("bench strategies --rows single --workers 1 --repeats 1 --out bench.json", None),
 }
 SLOW: dict[str, tuple[str, str | None]] = {
     "prepare, dask": ("prepare many --out dask-prepared --engine dask --workers 2 --title-column title", None),
     "train, compare": (f"train prepared/training --out runs/compared --compare lstm,gru --workers 1 {SMALL}", None),
     "bench prepare": ("bench prepare --megabytes 1 --rows tenor-1,wc --workers 1 --repeats 1", None),
+    "train, async": (
+        f"train prepared/training --out runs/async --workers 2 --strategy async --staleness 0 {SMALL}",
+        None,
+    ),
+    "bench": ("bench strategies --rows single --workers 1 --repeats 1 --out bench.json", None),
 }
 LISTS = {"usual": USUAL, "slow": SLOW}
 # The files that a command leaves and that the test compares too.

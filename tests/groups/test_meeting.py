@@ -38,7 +38,7 @@ def meet_and_look(backend: str = "gloo") -> dict[str, Any]:
     return {"total": total.tolist(), "listening": found, "launcher": world.launcher}
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("localhost", marks=pytest.mark.soak)])
 def test_a_run_on_loopback_listens_on_loopback_only(host: str) -> None:
     env = {"MASTER_ADDR": host, "MASTER_PORT": str(free_port())}
     for rank, said in enumerate(spawn_workers(2, f"{__file__}:meet_and_look", 60, env=env)):

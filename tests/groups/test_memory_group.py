@@ -86,14 +86,25 @@ def lose_one(folder: str) -> str:
     return "nothing noticed"
 
 
-def test_sums_equal_numpy_in_the_order_of_ranks(tmp_path: Path) -> None:
-    for agreed in spawn_workers(NUM_WORKERS, f"{__file__}:add_up", folder=str(tmp_path)):
+def add_up_and_start(folders: list[str]) -> tuple[list[bool], bool]:
+    return add_up(folders[0]), start_before_the_others(folders[1])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[bool], bool]]:
+    """The results of both functions by rank, from processes that are started only once."""
+    folders = [str(tmp_path_factory.mktemp(name)) for name in ("sums", "starts")]
+    return spawn_workers(NUM_WORKERS, f"{__file__}:add_up_and_start", folders=folders)
+
+
+def test_sums_equal_numpy_in_the_order_of_ranks(found: list[tuple[list[bool], bool]]) -> None:
+    for agreed, _ in found:
         assert agreed == [True] * len(agreed) and len(agreed) == len(SIZES) + 2 * SLOTS + 2
 
 
-def test_starting_a_sum_does_not_wait(tmp_path: Path) -> None:
+def test_starting_a_sum_does_not_wait(found: list[tuple[list[bool], bool]]) -> None:
     """Otherwise a fast worker would wait in its backward pass, and the time would count as computing."""
-    assert all(spawn_workers(NUM_WORKERS, f"{__file__}:start_before_the_others", folder=str(tmp_path)))
+    assert all(was_free for _, was_free in found)
 
 
 def test_a_worker_that_is_gone_is_named(tmp_path: Path) -> None:

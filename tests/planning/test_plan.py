@@ -266,10 +266,10 @@ def test_the_front_against_brute_force() -> None:
 
 
 def test_1024_workers_of_every_strategy_take_seconds() -> None:
-    for strategy in ("allreduce", "local-sgd", "async"):
+    for strategy, workers, count in (("allreduce", "1-1024", 11), ("local-sgd", "1024", 1), ("async", "1024", 1)):
         began = time.perf_counter()
-        rows = make_plan(measurement(), PlanSettings(workers="1-1024", reviews="142.8M", strategy=strategy)).rows
-        assert len(rows) == 11 and all(math.isfinite(row.total.high) for row in rows)
+        rows = make_plan(measurement(), PlanSettings(workers=workers, reviews="142.8M", strategy=strategy)).rows
+        assert len(rows) == count and all(math.isfinite(row.total.high) for row in rows)
         assert time.perf_counter() - began < 60  # far below 10 s on a quiet machine
 
 

@@ -107,15 +107,15 @@ def test_every_row_is_accounted_for(run: Path, tmp_path: Path, monkeypatch: pyte
     lines[70] = b'{"text": 5}'
     (tmp_path / "new.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     with pytest.raises(CorpusError, match=r"new\.jsonl: line 71: text is not a string"):
-        tenor.predict(run, tmp_path / "new.jsonl", tmp_path / "out.jsonl")
-    settings = tenor.PredictSettings(max_rejects=0.05, line_numbers=True)
+        tenor.predict(run, tmp_path / "new.jsonl", tmp_path / "out.jsonl", tenor.PredictSettings(workers=1))
+    settings = tenor.PredictSettings(workers=1, max_rejects=0.05, line_numbers=True)
     found = predict_rows(run, tmp_path / "new.jsonl", tmp_path / "out.jsonl", settings)
     assert (found.rows_read, found.rows, found.rejected) == (120, 119, 1)
     assert [row["line"] for row in read(tmp_path / "out.jsonl")] == [n for n in range(1, 121) if n != 71]
     rejects = read(tmp_path / "out.jsonl.rejects.jsonl")
     assert rejects == [{"file": str(tmp_path / "new.jsonl"), "line": 71, "reason": "text is not a string"}]
     with pytest.raises(CorpusError, match=r"1 of 120 rows cannot be read; the first one: line 71"):
-        tenor.predict(run, tmp_path / "new.jsonl", tmp_path / "o", tenor.PredictSettings(max_rejects=0.001))
+        tenor.predict(run, tmp_path / "new.jsonl", tmp_path / "o", tenor.PredictSettings(workers=1, max_rejects=0.001))
 
 
 def test_a_stopped_job_continues(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,9 +49,9 @@ def test_gradients_add_up(data: Path, strategy: type[Single | AllReduce], count:
 
 
 def test_two_workers_train_the_same_with_micro_batches(data: Path, tmp_path: Path) -> None:
-    for accumulate in (1, 3):
+    for accumulate, workers in ((1, "1"), (3, "2")):  # one process starts faster and is exact to rounding
         out = tmp_path / str(accumulate)
-        run(data, out, max_steps=20, precision="fp64", keep="last", workers="2", accumulate=accumulate)
+        run(data, out, max_steps=20, precision="fp64", keep="last", workers=workers, accumulate=accumulate)
     np.testing.assert_allclose(losses(tmp_path / "3"), losses(tmp_path / "1"), rtol=1e-9)
     expected = weights(tmp_path / "1")
     for name, found in weights(tmp_path / "3").items():

@@ -50,7 +50,7 @@ def test_five_classes(tmp_path: Path) -> None:
             text = f"number {i} of the things i bought was {words[i % 5]} and that is item {i * 7}"
             file.write(json.dumps({"text": text, "stars": i % 5 + 1}) + "\n")
     tenor.prepare([raw], tmp_path / "data", tenor.PrepareSettings(labels="stars", workers=1))
-    result = run(tmp_path / "data", tmp_path / "run", lr=0.03, epochs=6, word_dropout=0.0, keep="last", workers="2")
+    result = run(tmp_path / "data", tmp_path / "run", lr=0.03, epochs=6, word_dropout=0.0, keep="last")
     assert len(result["test"]["confusion"]) == 5
     assert result["test"]["accuracy"] > 0.9
     assert result["test"]["majority_baseline"]["accuracy"] < 0.4

@@ -245,7 +245,7 @@ def test_the_command_line(place: Place, tmp_path: Path) -> None:
         "--out",
         tmp_path / "run",
         "--workers",
-        "2",
+        "1",
         "--epochs",
         "1",
         "--json",

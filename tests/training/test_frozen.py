@@ -74,7 +74,10 @@ def test_clipped_steps_equal_those_of_torch(data: Path, tmp_path: Path, strategy
             )
 
 
-@pytest.mark.parametrize("strategy", ["async", "hogwild", "diloco"])
+OTHERS = [pytest.param(name, marks=pytest.mark.soak) for name in ("hogwild", "diloco")]
+
+
+@pytest.mark.parametrize("strategy", ["async", *OTHERS])
 def test_vectors_change_only_after_the_frozen_epochs(data: Path, tmp_path: Path, strategy: str) -> None:
     settings = settings_with(data, tmp_path / "v", strategy=strategy, keep="last")
     settings = replace(settings, workers=2)

@@ -45,6 +45,7 @@ def poisoned_training(data: str, out: str, meeting: str, poison: list[int]) -> d
         return {"error": str(error)}
 
 
+@pytest.mark.soak  # tests/training/test_loop.py does the same with threads
 def test_all_ranks_skip_together_and_count(data: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     call = {"data": str(data), "out": str(tmp_path / "run"), "meeting": str(tmp_path / "meeting")}
@@ -55,6 +56,7 @@ def test_all_ranks_skip_together_and_count(data: Path, tmp_path: Path) -> None:
     assert len(events(tmp_path / "run")) == 30
 
 
+@pytest.mark.soak  # tests/training/test_loop.py does the same with threads
 def test_training_gives_up_after_ten_steps_in_a_row(data: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     call = {"data": str(data), "out": str(tmp_path / "run"), "meeting": str(tmp_path / "meeting")}

@@ -117,7 +117,6 @@ def test_messages_take_the_latency_and_the_bandwidth() -> None:
 
 
 @needs_hosts
-@pytest.mark.serial
 @pytest.mark.parametrize(("strategy", "processes"), [("allreduce", 2), ("async", 3)])
 def test_workers_on_test_hosts_train_as_workers_of_one_machine(tmp_path: Path, strategy: str, processes: int) -> None:
     settings = TrainSettings(task="points", workers=2, threads=1, strategy=strategy, max_steps=6, test=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from tenor.preparation.tokeniser.words import unpack
 from tenor.store.manifest import Manifest
 
 NEGATING = TokeniserSettings(negation=True)
+ONE = PrepareSettings(workers=1)
 WORDS = [
     *[
         "not",
@@ -113,33 +115,33 @@ def vocabulary(folder: Path) -> set[str]:
 
 
 def test_prepare_negates_unless_told_otherwise(reviews: Path, tmp_path: Path) -> None:
-    prepare(reviews, tmp_path / "data")
+    prepare(reviews, tmp_path / "data", ONE)
     assert {"good", "¬good", "not", "¬number"} <= vocabulary(tmp_path / "data")
     assert Manifest.load(tmp_path / "data").tokeniser["negation"] is True
-    plain = PrepareSettings(negation=False)
+    plain = replace(ONE, negation=False)
     prepare(reviews, tmp_path / "plain", plain)
     assert not any(word.startswith("¬") for word in vocabulary(tmp_path / "plain"))
     assert "negation" not in Manifest.load(tmp_path / "plain").tokeniser
 
 
 def test_a_borrowed_vocabulary_decides(reviews: Path, tmp_path: Path) -> None:
-    prepare(reviews, tmp_path / "data")
-    prepare(reviews, tmp_path / "plain", PrepareSettings(negation=False))
+    prepare(reviews, tmp_path / "data", ONE)
+    prepare(reviews, tmp_path / "plain", replace(ONE, negation=False))
     lenders = {"data": True, "plain": False, "data/vocab.json": True, "plain/vocab.json": False}
     for number, (lender, is_negated) in enumerate(lenders.items()):
         out = tmp_path / f"borrowed-{number}"
-        prepare(reviews, out, PrepareSettings(vocab=str(tmp_path / lender)))
+        prepare(reviews, out, replace(ONE, vocab=str(tmp_path / lender)))
         assert Manifest.load(out).tokeniser.get("negation", False) is is_negated
     with pytest.raises(TenorError, match="marks and negation"):
-        prepare(reviews, tmp_path / "refused", PrepareSettings(vocab=str(tmp_path / "data"), negation=False))
+        prepare(reviews, tmp_path / "refused", replace(ONE, vocab=str(tmp_path / "data"), negation=False))
 
 
 def test_characters_are_never_negated(tmp_path: Path) -> None:
     file = tmp_path / "reviews.csv"
     rows = [f"{1 + 4 * (i % 2)},not good 아주 좋은 영화입니다 정말 재미있어요 {i}" for i in range(40)]
     file.write_text("\n".join(["stars,text", *rows]) + "\n")
-    prepare(file, tmp_path / "data")
+    prepare(file, tmp_path / "data", ONE)
     assert Manifest.load(tmp_path / "data").tokeniser["units"] == "characters"
-    prepare(file, tmp_path / "plain", PrepareSettings(negation=False))
+    prepare(file, tmp_path / "plain", replace(ONE, negation=False))
     for name in ("vocab.json", "manifest.json", "train/00000.h5"):
         assert (tmp_path / "data" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()

@@ -103,10 +103,10 @@ def test_a_table_of_words_that_grew_too_large_starts_anew(monkeypatch: pytest.Mo
 
 
 def test_the_units_can_be_chosen_and_belong_to_the_vocabulary(korean: Path, tmp_path: Path) -> None:
-    words = tenor.prepare([korean], tmp_path / "words", tenor.PrepareSettings(tokens="words"))
+    words = tenor.prepare([korean], tmp_path / "words", tenor.PrepareSettings(tokens="words", workers=1))
     assert "영화" in Vocabulary.load(tmp_path / "words" / "vocab.json").words and words.tokens < 300
-    tenor.prepare([korean], tmp_path / "characters")
-    borrowed = tenor.PrepareSettings(vocab=str(tmp_path / "characters"))
+    tenor.prepare([korean], tmp_path / "characters", workers=1)
+    borrowed = tenor.PrepareSettings(vocab=str(tmp_path / "characters"), workers=1)
     tenor.prepare([korean], tmp_path / "borrowed", borrowed)
     assert Manifest.load(tmp_path / "borrowed").tokeniser["units"] == "characters"
     with pytest.raises(UsageError, match="another tokeniser"):

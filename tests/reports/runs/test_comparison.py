@@ -11,6 +11,7 @@ import pytest
 from helpers.command import call_tenor
 from helpers.corpora import make_reviews, write_json_lines
 from helpers.runs import store_scores, write_run
+from helpers.training import as_only_rank
 
 import tenor
 from tenor.errors import RunError, UsageError
@@ -107,7 +108,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, size, epochs in (("good", 2000, 3), ("poor", 12, 1)):
         tenor.prepare([raw], folder / f"data-{name}", tenor.PrepareSettings(vocab_size=size, workers=1))
         settings = tenor.TrainSettings(model="wide", workers=1, epochs=epochs, ngram_bits=16, wide_lr=0.3)
-        tenor.train(folder / f"data-{name}", folder / name, settings)
+        with as_only_rank():
+            tenor.train(folder / f"data-{name}", folder / name, settings)
     return folder
 
 

@@ -53,11 +53,11 @@ def test_twice_an_equal_share_within_the_cap(batch: int, workers: int, longest: 
 @pytest.fixture(scope="module")
 def unbalanced(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("unbalanced") / "run"
-    run(data, out, max_steps=6, precision="fp64", workers=2)
+    run(data, out, max_steps=6, precision="fp64", workers=1)  # one process, which is exact to rounding
     return out
 
 
-@pytest.mark.parametrize("cap", ["", "400", "900:40"])
+@pytest.mark.parametrize("cap", [*(pytest.param(cap, marks=pytest.mark.soak) for cap in ("", "400")), "900:40"])
 def test_nothing_is_learned_from_it(data: Path, unbalanced: Path, tmp_path: Path, cap: str) -> None:
     out = tmp_path / "run"
     run(data, out, max_steps=6, precision="fp64", balance="steps:3", token_caps=cap, workers=2)

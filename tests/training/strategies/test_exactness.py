@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +25,10 @@ def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-MORE_SHARES = [pytest.param(shares, marks=pytest.mark.soak) for shares in ("1:1:1", "1:0:3", "1:1:1:1:1:1:1")]
+MORE_SHARES = [pytest.param(shares, marks=pytest.mark.soak) for shares in ("1:1", "1:1:1", "1:0:3", "1:1:1:1:1:1:1")]
 
 
-@pytest.mark.parametrize("shares", ["1:1", "5:2:1", *MORE_SHARES])
+@pytest.mark.parametrize("shares", ["5:2:1", *MORE_SHARES])
 def test_double_precision_is_exact_to_rounding(data: Path, alone: Path, tmp_path: Path, shares: str) -> None:
     workers = len(shares.split(":"))
     result = run(
@@ -67,10 +68,10 @@ def test_workers_share_the_samples_and_count_what_they_send(two: Path) -> None:
     assert max(event["bytes_sent"] for event in first) < 4 * 4000 + dense_table
 
 
-def test_the_same_run_twice_is_the_same_to_the_bit(data: Path, tmp_path: Path) -> None:
-    hashes = {run(data, tmp_path / str(i), max_steps=20, workers=2)["weights_sha256"] for i in range(2)}
-    assert len(hashes) == 1
-    assert run(data, tmp_path / "other", max_steps=20, workers=2, seed=1)["weights_sha256"] not in hashes
+def test_the_same_run_twice_is_the_same_to_the_bit(data: Path, two: Path, tmp_path: Path) -> None:
+    first = json.loads((two / "result.json").read_text("utf-8"))["weights_sha256"]
+    assert run(data, tmp_path / "again", max_steps=STEPS, workers=2)["weights_sha256"] == first
+    assert run(data, tmp_path / "other", max_steps=STEPS, workers=2, seed=1)["weights_sha256"] != first
 
 
 def test_training_equals_plain_pytorch(data: Path, tmp_path: Path) -> None:

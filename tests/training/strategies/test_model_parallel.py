@@ -75,9 +75,8 @@ def test_it_is_exact_to_rounding(
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    ("strategy", "ranks"), [("model-parallel", 2), pytest.param("hybrid", 4, marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize(("strategy", "ranks"), [("model-parallel", 2), ("hybrid", 4)])
 def test_it_works_over_mpi(data: Path, alone: dict[int, Path], tmp_path: Path, strategy: str, ranks: int) -> None:
     small = ["--batch-size", "32", "--epochs", "2", "--dropout", "0.2", "--word-dropout", "0.1", "--keep", "last"]
     small += ["--clip", "0.05", "--ngram-bits", "12", "--cell", "lstm", "--embeddings", "none", "--no-bidirectional"]

@@ -119,12 +119,11 @@ HOW: dict[str, tuple[int, dict[str, Any]]] = {
     "model-parallel": (2, {}),
     "hybrid": (4, {"model_parallel": 2}),
 }
-# The ordinary run has a sum of gradients and shared memory; the others take long, so they are in `make soak`. Updates
-# without a fixed order depend on what else runs.
-KINDS = {"allreduce": (), "hogwild": pytest.mark.serial}
+# The ordinary run sums gradients; the others take long, so they are in `make soak`.
+OTHERS = [pytest.param(name, marks=pytest.mark.soak) for name in HOW if name != "allreduce"]
 
 
-@pytest.mark.parametrize("strategy", [pytest.param(name, marks=KINDS.get(name, pytest.mark.soak)) for name in HOW])
+@pytest.mark.parametrize("strategy", ["allreduce", *OTHERS])
 def test_every_strategy_learns_the_planted_similarities(strategy: str, task: Words, tmp_path: Path) -> None:
     size, more = HOW[strategy]
     call = {"out": str(tmp_path / "run"), "changes": {"strategy": strategy, **more}}
