@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := demo,dev,docs,dask,spark,mpi,peers,remote,tensorboard,serve,sklearn,onnx
-JOBS ?= 2
+JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest -p no:schemathesis  # its plugin takes a second to import, and the tests use its command
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
@@ -42,7 +42,7 @@ check: $(VENV)/.dev  ## lint, format, types, one-way imports, file list
 CHECKED := tests/test_imports.py tests/test_file_list.py
 SERIAL = $(shell grep -rl --include='test_*.py' 'mark\.serial' tests)
 
-test: check  ## check, then every test but the heavy ones, JOBS=2 at a time
+test: check  ## check, then every test but the heavy ones, JOBS=3 at a time
 	@echo "tests, $(JOBS) at a time"; \
 	$(PYTEST) -m "not soak and not serial" --numprocesses $(JOBS) --dist worksteal \
 	  $(addprefix --ignore=,$(CHECKED)); others=$$?; \
