@@ -204,3 +204,21 @@ def test_a_writer_holds_few_rows(run: Path, tmp_path: Path, monkeypatch: pytest.
     tenor.predict(run, raw, tmp_path / name, settings)
     assert held == [50, 50, 20]
     assert read(tmp_path / name) == read(tmp_path / "whole" / name)
+
+
+def test_two_jobs_cannot_write_one_output(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw, out, write = write_json_lines(tmp_path / "new.jsonl", REVIEWS), tmp_path / "out.jsonl", module._write_piece
+    refused: list[str] = []
+
+    def meanwhile(task: Any, writer: Any) -> Any:
+        if not refused:
+            refused.append("")
+            with pytest.raises(UsageError, match=r"out\.jsonl: is in use by process \d+; .* choose another file") as e:
+                tenor.predict(run, raw, out, tenor.PredictSettings(workers=1))
+            refused[0] = str(e.value)
+        return write(task, writer)
+
+    monkeypatch.setattr(module, "_write_piece", meanwhile)
+    assert tenor.predict(run, raw, out, tenor.PredictSettings(workers=1)) == 120
+    assert str(os.getpid()) in refused[0] and len(read(out)) == 120
+    assert not list(tmp_path.glob(".*"))

@@ -60,6 +60,12 @@ def is_frame(value: object) -> TypeGuard[Frame]:
     return isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__")
 
 
+def refuse_frame(value: object, remedy: str) -> None:
+    """UsageError if the value is a table in memory, for functions that read files alone."""
+    if is_frame(value):
+        raise UsageError(f"got a {type(value).__name__} instead of names of files", remedy=remedy)
+
+
 @contextlib.contextmanager
 def frame_sources(frame: Frame, wanted: Wanted, beside: Path) -> Iterator[list[Source]]:
     """The frame as the only source, saved in a hidden folder next to the path `beside` until it is no longer in use."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from tenor.corpus.frames import refuse_frame
 from tenor.corpus.labels import NEUTRAL, NO_RATING
 from tenor.corpus.pieces import read_piece, whole
 from tenor.errors import CorpusError, RunError, StoreError
@@ -101,6 +102,7 @@ def measure_drift(
     'same'
     """
     settings, progress = chosen(DriftSettings, settings, options), shown(progress)
+    refuse_frame(files, "save it as a file first, such as Parquet")
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     scorer = RunScorer(ModelRef.of(run))
     reference = distinct(_reference(Path(run), scorer, settings, progress), settings.rows, settings.seed)

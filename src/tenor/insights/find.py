@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
+from tenor.corpus.frames import refuse_frame
 from tenor.corpus.labels import NEUTRAL
 from tenor.corpus.pieces import Piece
 from tenor.engines.choose import make_engine
@@ -87,6 +88,7 @@ def find_insights(
     'waste of money'
     """
     settings, progress = chosen(InsightsSettings, settings, options), shown(progress)
+    refuse_frame(files, "save it as a file first, such as Parquet")
     given = [str(files)] if isinstance(files, str | Path) else [str(file) for file in files]
     ref = ModelRef.of(run)
     scorer = RunScorer(ref)

@@ -1,14 +1,13 @@
 """How predictions are written: JSON lines, CSV or Parquet, beside the columns of the input.
 
 Workers write one file per piece. Pieces of JSON lines are final and are only joined. For CSV and Parquet the pieces are
-streams of Arrow tables, because the columns of all pieces must be known before the first row is written. Each table has
-columns of its own and is small, so memory does not grow with the piece.
+streams of Arrow tables, see `tenor.prediction.tables`.
 """
 
 from __future__ import annotations
 
-import csv
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,14 +22,13 @@ from tenor.corpus.texts import TextRows
 from tenor.errors import CorpusError, UsageError
 from tenor.evaluation.decision import decide
 from tenor.prediction.settings import PredictSettings
+from tenor.prediction.tables import PROBABILITY, Row, as_table, join_csv, join_parquet
 from tenor.runtime.model import SentimentModel
 from tenor.store.atomic import replacing
 
 SUFFIXES = {".jsonl": "json", ".ndjson": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 TABLE_ROWS = 10_000  # rows that a writer holds
 OWN = ("file", "line", "label", "probability", "known_words", "abstained", "probabilities", "explanation")
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,39 @@ class OutputColumns:
         return self.keep or self.id_column is not None
 
     def kept(self, record: Row) -> Row:
-        """The columns of the input that the output has. One that is called like one of our own is renamed."""
+        """The columns of the input that the output has. One that is called like one of our own is renamed to
+        original_NAME, so that none is lost.
+        """
         if self.id_column is not None and self.id_column not in record:
             raise CorpusError(
                 f"a row has no column {self.id_column!r}",
                 remedy=f"--id-column can be {', '.join(list(record)[:20]) or '(none)'}",
             )
         names = record if self.keep else [name for name in record if name == self.id_column]
-        return {("original_" + name if name in OWN else name): record[name] for name in names}
+        return {storable(self._free_name(name, record)): storable(record[name]) for name in names}
+
+    def _free_name(self, name: str, record: Row) -> str:
+        is_own = name in OWN or (self.probabilities and name.startswith(PROBABILITY))
+        while is_own:
+            name = "original_" + name
+            is_own = name in record
+        return name
+
+
+def storable(value: Any) -> Any:
+    """A value of the input as every output can hold it.
+
+    NaN and infinite numbers become missing values, bytes become text, and half a surrogate pair becomes its escape.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {storable(str(key)): storable(inner) for key, inner in value.items()}
+    return [storable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def output_format(out: Path, asked: str) -> str:
@@ -124,6 +147,7 @@ class PieceWriter:
     """Writes the rows of one piece."""
 
     def __init__(self, file: Path, kind: str) -> None:
+        self._keep_types = kind == "parquet"
         self._text: TextIO | None = file.open("w", encoding="utf-8") if kind == "json" else None
         self._tables: BinaryIO | None = None if kind == "json" else file.open("wb")
         self._rows: list[Row] = []
@@ -153,36 +177,10 @@ class PieceWriter:
             return
         import pyarrow as pa
 
-        table = as_table(self._rows)
+        table = as_table(self._rows, self._keep_types)
         with pa.ipc.new_stream(self._tables, table.schema) as stream:
             stream.write_table(table)
         self._rows = []
-
-
-def as_table(rows: Sequence[Row]) -> Any:
-    """The rows as an Arrow table. Numbers of our own keep their type; what is nested or of the input becomes text."""
-    import pyarrow as pa
-
-    flat = [_flat(row) for row in rows]
-    names = list(dict.fromkeys(name for row in flat for name in row))
-    kinds = {"line": pa.int64(), "probability": pa.float64(), "known_words": pa.int64(), "abstained": pa.bool_()}
-    arrays = {}
-    for name in names:
-        kind = pa.float64() if name.startswith("probability_") else kinds.get(name, pa.string())
-        arrays[name] = pa.array([row.get(name) for row in flat], kind)
-    return pa.table(arrays)
-
-
-def _flat(row: Row) -> Row:
-    flat: Row = {}
-    for name, value in row.items():
-        if name == "probabilities":
-            flat |= {f"probability_{label}": chance for label, chance in value.items()}
-        elif name in ("line", "probability", "known_words", "abstained") or value is None or isinstance(value, str):
-            flat[name] = value
-        else:
-            flat[name] = json.dumps(value, ensure_ascii=False, default=str)
-    return flat
 
 
 def join(files: Sequence[Path], out: Path, kind: str) -> None:
@@ -194,52 +192,9 @@ def join(files: Sequence[Path], out: Path, kind: str) -> None:
                     with path.open("rb") as file:
                         shutil.copyfileobj(file, joined)
         elif kind == "csv":
-            _join_csv(files, temporary)
+            join_csv(files, temporary)
         else:
-            _join_parquet(files, temporary)
-
-
-def _tables(files: Sequence[Path]) -> Iterator[Any]:
-    """The tables of all pieces, one after another."""
-    import pyarrow as pa
-
-    for path in files:
-        with path.open("rb") as file:
-            while file.peek(1):
-                with pa.ipc.open_stream(file) as stream:
-                    yield stream.read_all()
-
-
-def _schema(files: Sequence[Path]) -> Any:
-    import pyarrow as pa
-
-    found: dict[str, Any] = {}
-    for table in _tables(files):
-        found |= {field.name: field for field in table.schema if field.name not in found}
-    return pa.schema(list(found.values()))
-
-
-def _join_csv(files: Sequence[Path], out: Path) -> None:
-    names = _schema(files).names
-    with out.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.DictWriter(file, names, restval="", lineterminator="\n")
-        rows.writeheader()
-        for table in _tables(files):
-            rows.writerows(table.to_pylist())
-
-
-def _join_parquet(files: Sequence[Path], out: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = _schema(files)
-    with pq.ParquetWriter(out, schema) as writer:
-        for own in _tables(files):
-            table = own
-            missing = [name for name in schema.names if name not in table.column_names]
-            for name in missing:
-                table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
-            writer.write_table(table.select(schema.names))
+            join_parquet(files, temporary)
 
 
 def check_columns(columns: OutputColumns, source: Source) -> None:

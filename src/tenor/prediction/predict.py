@@ -10,13 +10,14 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from tenor.corpus.columns import Wanted
 from tenor.corpus.files.source import Source
+from tenor.corpus.frames import refuse_frame
 from tenor.corpus.pieces import Piece
 from tenor.corpus.standard_input import all_sources
 from tenor.corpus.texts import line_error, lines_before_each, read_text_rows, text_sources
@@ -26,7 +27,7 @@ from tenor.engines.records import from_json, to_json
 from tenor.engines.settings import EngineSettings
 from tenor.engines.stage import JobStage
 from tenor.environment import num_threads
-from tenor.errors import CorpusError
+from tenor.errors import CorpusError, UsageError
 from tenor.prediction.output import OutputColumns, PieceWriter, check_columns, complete_rows, join, output_format
 from tenor.prediction.pieces import cut_into_pieces
 from tenor.prediction.settings import PredictSettings
@@ -36,6 +37,8 @@ from tenor.progress import SILENT, Progress, Shown, shown
 from tenor.runtime.model import SentimentModel
 from tenor.settings import chosen
 from tenor.store.atomic import canonical, check_target, replacing, write_bytes
+from tenor.store.lock import NAME as LOCK
+from tenor.store.lock import locked
 from tenor.threads import describe_team
 
 if TYPE_CHECKING:
@@ -134,6 +137,7 @@ def predict_rows(
 ) -> PredictedRows:
     """The same as `predict`, with the accounting of all rows."""
     settings, target = settings or PredictSettings(), Path(out)
+    refuse_frame(source, "give it to tenor.load(run).predict, or save it as a file")
     check_target(target)
     ref = ModelRef.of(run)
     model = model_of(ref)  # an error in the run folder is raised before any worker starts
@@ -258,19 +262,29 @@ def _work_folder(out: Path, fingerprint: str) -> Iterator[Path]:
     """A hidden folder beside the output, where workers on other hosts see it too.
 
     It stays if the job is stopped, so that the same job continues. The pieces of another job are removed.
+
+    Raises:
+        UsageError: Another process is writing the same output.
     """
     folder = out.resolve().with_name(f".{out.name}.predicting")
     job = folder / "job"
-    if not job.exists() or job.read_text("utf-8") != fingerprint:
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(folder))
+        except UsageError as error:
+            remedy = "wait until that process ends, or choose another file"
+            raise UsageError(error.what, where=out, remedy=remedy) from None
+        if not job.exists() or job.read_text("utf-8") != fingerprint:
+            for old in folder.iterdir():
+                if old.name != LOCK:
+                    old.unlink()
+            write_bytes(job, fingerprint.encode())
+        try:
+            yield folder
+        except CorpusError:
+            shutil.rmtree(folder, ignore_errors=True)  # the input must be changed first
+            raise
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        write_bytes(job, fingerprint.encode())
-    try:
-        yield folder
-    except CorpusError:
-        shutil.rmtree(folder, ignore_errors=True)  # the input must be changed first
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _list_rejects(results: Sequence[PredictResult], out: Path, limit: float) -> None:

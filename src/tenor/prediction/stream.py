@@ -15,9 +15,10 @@ from tenor.corpus.texts import TextRows, counted_rows, line_error, read_text_row
 from tenor.engines.settings import EngineSettings
 from tenor.environment import num_threads
 from tenor.errors import UsageError
-from tenor.prediction.output import OutputColumns, Row, check_columns, complete_rows
+from tenor.prediction.output import OutputColumns, check_columns, complete_rows
 from tenor.prediction.predict import open_inputs, predict_rows, unknown_warning
 from tenor.prediction.settings import PredictSettings
+from tenor.prediction.tables import Row
 from tenor.prediction.titles import title_of, warn_of_no_title
 from tenor.preparation.job.startup import announce
 from tenor.progress import Progress

@@ -8,7 +8,7 @@ time.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -90,19 +90,38 @@ class _Records:
     """All columns of the rows of some row groups, a batch at a time."""
 
     def __init__(self, stream: BinaryIO, where: str, start: int, end: int | None) -> None:
-        file = _open(stream, where)
-        groups = list(range(start, file.num_row_groups if end is None else end))
-        self._batches = file.iter_batches(_ROWS, row_groups=groups)
+        self._rows = _rows(stream, where, start, end)
         self._held: list[Record] = []
         self._first = 1  # the row that `_held` begins with
 
     def take(self, rows: list[int], num_rows: int) -> list[Record]:
         """The records of these rows, which are among the next `num_rows`."""
         while len(self._held) < num_rows:
-            self._held += next(self._batches).to_pylist()
+            self._held += next(self._rows)
         found = [self._held[row - self._first] for row in rows]
         self._held, self._first = self._held[num_rows:], self._first + num_rows
         return found
+
+
+def _rows(stream: BinaryIO, where: str, start: int, end: int | None) -> Iterator[list[Record]]:
+    """All columns of the rows of the row groups [start, end), a few megabytes at a time."""
+    file = _open(stream, where)
+    groups = range(start, file.num_row_groups if end is None else end)
+    try:
+        chunks = _chunks(file.metadata, groups)
+        packed, decoded = _check_sizes(file.metadata, groups, chunks, where), 0
+        rows = _rows_at_a_time(chunks)
+        if not _is_delta(chunks):
+            file = _open(stream, where, {chunk.path_in_schema for chunk in chunks})
+        for batch in file.iter_batches(rows, row_groups=list(groups)):
+            sizes = sum(map(_nested_lengths, batch.columns), start=np.zeros(batch.num_rows, np.int64))
+            decoded += int(sizes.sum())
+            if decoded > largest_unpacked(packed):
+                raise too_large(where, _REWRITE)
+            for first, last in _slices(sizes):
+                yield _in_microseconds(batch.slice(first, last - first)).to_pylist()
+    except _ERRORS as error:
+        raise _damaged(where, error) from error
 
 
 def inspect(stream: BinaryIO, where: str) -> tuple[list[str], list[int]]:
@@ -147,10 +166,8 @@ def _read(
     kinds = {name: _check_kind(file.schema_arrow.field(name).type, name, where, name == dated) for name in wanted}
     chunks = _chunks(file.metadata, groups, wanted)
     packed = _check_sizes(file.metadata, groups, chunks, where)
-    is_delta = any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)
-    largest = max([1, *(chunk.total_uncompressed_size for chunk in chunks)])
-    rows = max(1, min(_ROWS, _DELTA // largest)) if is_delta else _ROWS
-    if not is_delta:  # Arrow cannot read delta-encoded strings as dictionaries
+    rows = _rows_at_a_time(chunks)
+    if not _is_delta(chunks):  # Arrow cannot read delta-encoded strings as dictionaries
         file = _open(stream, where, [name for name in wanted if _is_bytes(kinds[name])])
     line, unpacked = 1, 0
     for batch in file.iter_batches(rows, row_groups=list(groups), columns=wanted):
@@ -163,7 +180,17 @@ def _read(
         line += batch.num_rows
 
 
-def _open(stream: BinaryIO, where: str, dictionaries: Sequence[str] = ()) -> Any:
+def _is_delta(chunks: list[Any]) -> bool:
+    return any("DELTA" in encoding for chunk in chunks for encoding in chunk.encodings)
+
+
+def _rows_at_a_time(chunks: list[Any]) -> int:
+    """Rows that are decoded together: fewer if their size is not known before."""
+    largest = max([1, *(chunk.total_uncompressed_size for chunk in chunks)])
+    return max(1, min(_ROWS, _DELTA // largest)) if _is_delta(chunks) else _ROWS
+
+
+def _open(stream: BinaryIO, where: str, dictionaries: Collection[str] = ()) -> Any:
     try:
         return pq.ParquetFile(stream, read_dictionary=list(dictionaries))
     except _ERRORS as error:
@@ -175,9 +202,9 @@ def _damaged(where: str, error: object) -> CorpusError:
     return CorpusError(f"damaged Parquet data: {reason}", where=where, remedy="fetch the file again")
 
 
-def _chunks(metadata: Any, groups: range, wanted: list[str]) -> list[Any]:
-    """The footer's entries for each wanted column in each row group."""
-    places = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in wanted]
+def _chunks(metadata: Any, groups: range, wanted: Collection[str] | None = None) -> list[Any]:
+    """The footer's entries for each wanted column, or for all of them, in each row group."""
+    places = [i for i in range(metadata.num_columns) if wanted is None or metadata.schema.column(i).path in wanted]
     return [metadata.row_group(group).column(place) for group in groups for place in places]
 
 
@@ -194,7 +221,8 @@ def _check_sizes(metadata: Any, groups: range, chunks: list[Any], where: str) ->
             where=where,
             remedy="write the file again with smaller row groups",
         )
-    if max(rows, sum(sizes)) > largest_unpacked(packed):
+    values = max([rows, *(chunk.num_values for chunk in chunks)])  # more than rows in lists
+    if max(values, sum(sizes)) > largest_unpacked(packed):
         raise too_large(where, _REWRITE)
     return packed
 
@@ -232,6 +260,33 @@ def _lengths(column: pa.Array) -> npt.NDArray[np.int64]:
     if values is column:
         return sizes
     return np.take(np.append(sizes, 0), np.asarray(pc.fill_null(column.indices, len(sizes))))
+
+
+def _nested_lengths(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The decoded bytes of the strings in each value of any type; each element of a list counts 8 more."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return sum(map(_nested_lengths, column.flatten()), start=np.zeros(len(column), np.int64))
+    if pa.types.is_map(kind):
+        inner = _nested_lengths(column.keys) + _nested_lengths(column.items)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = _nested_lengths(column.values)
+    else:
+        return _lengths(column)
+    ends = np.concatenate([[0], np.cumsum(inner + 8)])
+    lengths: npt.NDArray[np.int64] = np.diff(ends[np.asarray(column.offsets)])
+    return lengths
+
+
+def _in_microseconds(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows without nanoseconds, which Python's times do not have."""
+    columns = [
+        column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns"
+        else column
+        for column in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
 def _slices(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
