@@ -62,6 +62,14 @@ def test_insights_from_a_raw_file_to_json_and_a_page(run: Path, tmp_path: Path) 
     assert "bad&lt;b&gt;" in page and "bad<b>" not in page and "prefers-color-scheme: dark" in page
 
 
+def test_the_page_and_its_data_have_names_of_their_own(run: Path, tmp_path: Path) -> None:
+    raw = write_products(tmp_path / "products.jsonl")
+    said = call_tenor("insights", run, raw, "--out", tmp_path / "out.json").failed(2)
+    assert "give a name that ends with .html" in said and not (tmp_path / "out.json").exists()
+    (tmp_path / "taken.json").mkdir()
+    assert "taken.json: is a folder" in call_tenor("insights", run, raw, "--out", tmp_path / "taken.html").failed(2)
+
+
 def test_a_run_without_a_wide_part_finds_phrases_too(deep_run: Path, tmp_path: Path) -> None:
     raw = write_products(tmp_path / "products.jsonl")
     found = tenor.find_insights(deep_run, raw, tenor.InsightsSettings(workers=1)).as_dict()

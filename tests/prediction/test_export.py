@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.command import call_tenor, run_tenor
+from helpers.corpora import make_reviews, write_json_lines
 from helpers.models import WORDS, write_model
 from helpers.training import run as train
 from typer.testing import CliRunner
@@ -80,8 +81,21 @@ def test_the_format_is_that_of_the_source(tmp_path: Path) -> None:
     assert "is neither a run folder nor word vectors" in export(tmp_path / "empty", "--out", tmp_path / "x")
     said = export(run, "--out", tmp_path / "model.onnx")  # and it says how to get what is not known
     assert (tmp_path / "model.onnx").stat().st_size > 0
-    assert "the accuracy that is lost was not measured: give the run's prepared data with --data DATA" in said
+    assert "the accuracy that is lost was not measured; give the run's prepared data with --data DATA" in said
     vectors = Vectors(["good"], np.ones((1, 3), np.float32))
     write_file(tmp_path / "vectors", vectors, "word2vec")  # a file of another program
     export(tmp_path / "vectors", "--out", tmp_path / "v.txt")
     assert (tmp_path / "v.txt").read_text("utf-8").splitlines()[0] == "1 3"
+
+
+def test_data_without_test_rows(tmp_path: Path) -> None:
+    raw, data, train_run = (
+        write_json_lines(tmp_path / "r.jsonl", make_reviews(60)),
+        tmp_path / "data",
+        tmp_path / "wide",
+    )
+    tenor.prepare(raw, data, workers=1, test_share=0.0)
+    train(data, train_run, model="wide", epochs=1, test=False)
+    said = export(train_run, "--format", "onnx", "--out", tmp_path / "m.onnx", "--data", data)
+    assert f"the accuracy that is lost was not measured, because {data} has no test rows" in said
+    assert (tmp_path / "m.onnx").stat().st_size > 0

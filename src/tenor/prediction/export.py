@@ -144,8 +144,9 @@ def export_model(
         made, figures = make_onnx(contents, int8=int8), {}
         if data is not None:
             rows = CheckedRows.of(Path(data), "test", CHECKED_ROWS)
-            threshold = float(contents.weights["combination.threshold"][0])
-            figures = rows.compare(contents, run_onnx(made, rows.tokens, rows.lengths), threshold)
+            if len(rows.labels):
+                threshold = float(contents.weights["combination.threshold"][0])
+                figures = rows.compare(contents, run_onnx(made, rows.tokens, rows.lengths), threshold)
     write_bytes(target, made)
     return ExportResult(target, len(made), **figures)
 

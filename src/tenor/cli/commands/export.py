@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MODEL_FORMATS = ("onnx", "compact")
 VECTOR_FORMATS = ("word2vec", "word2vec-binary", "fasttext")
-_UNKNOWN_LOSS = "the accuracy that is lost was not measured: give the run's prepared data with --data DATA"
+_UNKNOWN_LOSS = "the accuracy that is lost was not measured"
 
 
 @command(example="tenor export run --format onnx --out model.onnx")
@@ -79,8 +79,7 @@ def export(
         import tenor
 
         made = tenor.export_model(source, out, format=format_name, int8=int8, ngrams=ngrams, data=data)
-        text = _describe(made, "test" if format_name == "onnx" else "validation")
-        console.result(made.as_dict(), text if data is not None else f"{text}\n{_UNKNOWN_LOSS}")
+        console.result(made.as_dict(), _describe(made, data, "test" if format_name == "onnx" else "validation"))
         return
     if format_name not in VECTOR_FORMATS:
         known = ", ".join([*MODEL_FORMATS, *VECTOR_FORMATS])
@@ -108,13 +107,15 @@ def _format_of(source: Path, out: Path) -> str:
     raise UsageError("is a run folder, which has two formats", where=source, remedy="add --format onnx or compact")
 
 
-def _describe(result: ExportResult, split: str) -> str:
+def _describe(result: ExportResult, data: Path | None, split: str) -> str:
     line = f"{result.bytes / 1e6:.2f} MB: {result.out}"
     if result.ngrams is not None:
         line = f"{result.ngrams:,} n-grams, {line}"
-    if result.checked_rows:
-        line += (
-            f"\n{result.checked_rows:,} {split} rows: accuracy {result.accuracy:.4f}, {result.accuracy_lost:+.4f} "
-            f"lost, largest difference of a probability {result.largest_difference:.2g}"
-        )
-    return line
+    if data is None:
+        return f"{line}\n{_UNKNOWN_LOSS}; give the run's prepared data with --data DATA"
+    if not result.checked_rows:
+        return f"{line}\n{_UNKNOWN_LOSS}, because {data} has no {split} rows"
+    return (
+        f"{line}\n{result.checked_rows:,} {split} rows: accuracy {result.accuracy:.4f}, {result.accuracy_lost:+.4f} "
+        f"lost, largest difference of a probability {result.largest_difference:.2g}"
+    )

@@ -11,7 +11,7 @@ import typer
 
 from tenor.cli.command import command
 from tenor.cli.console import Console, table
-from tenor.errors import Stopped
+from tenor.errors import Stopped, UsageError
 from tenor.insights.settings import InsightsSettings
 
 _SHOWN = 10  # phrases, groups and suspects in the terminal
@@ -41,7 +41,11 @@ def insights(
     from tenor.store.atomic import check_target, write_bytes
     from tenor.store.strict import strict_json
 
-    check_target(out)
+    if json_beside(out) == out:
+        what = "--out names the page; its data goes into a file of the same name with .json"
+        raise UsageError(what, where=out, remedy="give a name that ends with .html")
+    for target in (out, json_beside(out)):
+        check_target(target)
     if not settings.cluster:
         announce(console.progress())
     signal.signal(signal.SIGTERM, _stop)
