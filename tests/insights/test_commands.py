@@ -135,6 +135,9 @@ def test_drift_needs_something_to_compare_with(run: Path, data: Path, tmp_path: 
     for reference in (data, raw):
         settings = tenor.DriftSettings(reference=str(reference))
         assert tenor.measure_drift(old, raw, settings).verdict == "same"
+    tenor.export_model(run, tmp_path / "small.tenor", format="compact")
+    assert "has no sample of its data" in call_tenor("drift", tmp_path / "small.tenor", raw).failed(1)
+    assert tenor.measure_drift(tmp_path / "small.tenor", raw, reference=str(data)).verdict == "same"
     few = write_json_lines(tmp_path / "few.jsonl", plain_reviews(10, seed=80))
     assert "too few" in call_tenor("drift", run, few).failed(1)
 

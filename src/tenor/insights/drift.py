@@ -137,7 +137,7 @@ def measure_drift(
 def _reference(run: Path, scorer: RunScorer, settings: DriftSettings, progress: Progress) -> Reference:
     """The sample to compare with."""
     if settings.reference is None:
-        found = read_reference(run, len(scorer.words()) + UNKNOWN + 1)
+        found = None if run.is_file() else read_reference(run, len(scorer.words()) + UNKNOWN + 1)  # a compact model
         if found is None:
             remedy = "name the data it was trained on with --reference, or train it again"
             raise RunError("has no sample of its data (reference.safetensors)", where=run, remedy=remedy)
