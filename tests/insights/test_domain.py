@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tenor.insights.domain import Z, auc_interval, distinct, domain_auc, exceeds_chance
+from tenor.insights.domain import Z, auc_interval, distinct, domain_auc, exceeds_chance, joined
 from tenor.store.reference import Reference
 
 
@@ -50,6 +50,14 @@ def test_an_auc_must_be_above_that_of_random_divisions() -> None:
 def test_other_words_are_told_apart() -> None:
     auc, low, _ = domain_auc(sample(300, 0), sample(300, 1, shift=10), 0)
     assert auc > 0.9 and low > 0.8
+
+
+def test_reviews_that_both_sides_have_hide_nothing() -> None:
+    """New exports often contain the old reviews too."""
+    old, new = sample(300, 0), sample(300, 1, shift=10)
+    assert domain_auc(old, old, 0)[0] == pytest.approx(0.5, abs=0.02)
+    half = joined([old.take(np.arange(150)), new.take(np.arange(150))])
+    assert domain_auc(old, half, 0)[0] == pytest.approx(0.75, abs=0.06)  # 0.5 for one half, 1 for the other
 
 
 def test_unknown_words_do_not_give_away_a_sample_that_made_the_vocabulary() -> None:
