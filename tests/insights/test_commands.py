@@ -92,6 +92,15 @@ def test_the_threshold_of_the_run_decides_which_reviews_are_negative(run: Path, 
     assert drift._predicted(rows, scorer)["positive"]["share"] == 4 / 200
 
 
+def test_a_column_that_names_no_group_is_mentioned(run: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "lists.jsonl"
+    rows = [{"text": review.text, "kinds": ["a", "b"]} for review in plain_reviews(20, seed=6)]
+    raw.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    said = call_tenor("insights", run, raw, "--by", "kinds", "--out", tmp_path / "out.html", "--workers", "1").ok()
+    assert "--by kinds: no row has a text or number there" in said.stderr
+    assert json.loads((tmp_path / "out.json").read_text("utf-8"))["rows_without_group"] == 20
+
+
 def test_unlabelled_files_have_no_label_errors(run: Path, tmp_path: Path) -> None:
     raw = tmp_path / "plain.csv"
     raw.write_text("text\n" + "".join(f"{review.text}\n" for review in plain_reviews(100, seed=5)), "utf-8")

@@ -172,6 +172,8 @@ class _Analysis:
             **self._labelled(),
         }
         groups, num_groups, without = by_group(rows) if settings.by else ([], 0, 0)
+        if settings.by and not num_groups:
+            self.progress.warn(f"--by {settings.by}: no row has a text or number there, so there are no groups")
         values |= {"by": settings.by, "num_groups": num_groups, "rows_without_group": without, "groups": groups}
         periods = self._periods()
         values |= {
