@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tenor
@@ -27,6 +27,7 @@ WORDS = st.lists(st.text(min_size=1, max_size=6), max_size=6)
 
 
 @given(words=WORDS, count=st.integers(1, 3))
+@example(words=["ok", "né", "영화", "𠀀a"], count=2)  # characters of one to four bytes
 def test_characters_are_those_of_python(words: list[str], count: int) -> None:
     words = [word for word in words if word.isprintable()]
     packed = pack([word.encode() for word in words])
