@@ -160,6 +160,8 @@ def select_rows(
     """The rows of a split or of a raw file, once they are known to fit the run."""
     if isinstance(data, str | Path) and Path(data).is_dir():
         return _select_split(model_of(ref), Path(data), settings.split, engine.workers, progress)
+    if settings.split != EvaluateSettings.split:
+        progress.warn(f"--split {settings.split} has no effect on a raw file, which is measured as a whole")
     return _select_raw(ref, data, settings, engine, progress)
 
 
@@ -182,10 +184,22 @@ def _select_split(model: SentimentModel, data: Path, name: str, workers: int, pr
     if bool(manifest.text) != bool(title_of(model.config)):
         how = ("with", "without") if manifest.text else ("without", "with")
         progress.warn(f"{data}: was prepared {how[0]} titles before the texts, the run's data {how[1]} them")
+    if why := _learned_from(model.config, manifest, name):
+        progress.warn(f"{data}: the model has learned from these rows ({why}), so it does worse on new reviews")
     with open_split(data, name):  # verified once here; the sections rely on it
         pass
     counts = RowCounts(read=rows, kept=rows, duplicates=0, dropped={}, rejected={})
     return SelectedRows(cut_split(data, name, workers), counts)
+
+
+def _learned_from(config: dict[str, Any], manifest: Manifest, split: str) -> str:
+    """Why a run has seen a split of this data in training; empty if it has not."""
+    settings = config.get("settings")
+    if config.get("data_sha256") != manifest.sha256:
+        return ""
+    if isinstance(settings, dict) and settings.get("all_rows"):
+        return "--all-rows"
+    return "--split train" if split == "train" else ""
 
 
 def _select_raw(

@@ -284,7 +284,7 @@ class Reviews(Task):
         return sample(self.splits)
 
     def card(self) -> CardText:
-        lines = [_describe_wide(self.spec.wide)] if self.spec.wide else []
+        lines = [f"{_describe_wide(self.spec.wide)}; adagrad at {self.settings.wide_lr:g}"] if self.spec.wide else []
         lines += [_describe_deep(self.spec.deep)] if self.spec.deep else []
         lines += [f"data `{self.manifest.sha256}`"]
         if self.ancestor:
