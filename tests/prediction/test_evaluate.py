@@ -173,6 +173,12 @@ def test_rows_that_the_model_has_seen_are_named(
     assert [line.startswith("--split valid has no effect") for line in warned(run, raw, "valid")] == [True]
 
 
+def test_options_of_raw_files_do_nothing_to_prepared_data(run: Path, data: Path) -> None:
+    settings = tenor.EvaluateSettings(split="valid", negative="1", text_column="body", workers=1, abstain_below=0.6)
+    tenor.evaluate(run, data, settings, heard := Heard())
+    assert heard.lines == ["no effect on prepared data, which has been read already: --negative, --text-column"]
+
+
 def test_a_table_in_memory_is_measured_like_a_file(run: Path, make_run: Callable[..., Path], tmp_path: Path) -> None:
     reviews = mixed()
     columns = {"text": [review.text for review in reviews], "rating": [review.rating for review in reviews]}

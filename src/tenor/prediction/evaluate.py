@@ -33,7 +33,7 @@ from tenor.preparation.job.accounting import RowCounts
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress, Shown, shown
 from tenor.runtime.model import SentimentModel
-from tenor.settings import chosen
+from tenor.settings import changed, chosen, option_name
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.store.trusted import read_json
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 << 20  # of result.json
 _LABELS = ("labels", "negative", "positive")
+_FOR_PREPARED = {"split", "abstain_below", "workers", "threads", "max_rejects"}  # the others say how to read raw files
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,9 @@ def select_rows(
 ) -> SelectedRows:
     """The rows of a split or of a raw file, once they are known to fit the run."""
     if isinstance(data, str | Path) and Path(data).is_dir():
+        if ignored := sorted(changed(settings) - _FOR_PREPARED):
+            names = ", ".join(map(option_name, ignored))
+            progress.warn(f"no effect on prepared data, which has been read already: {names}")
         return _select_split(model_of(ref), Path(data), settings.split, engine.workers, progress)
     if settings.split != EvaluateSettings.split:
         progress.warn(f"--split {settings.split} has no effect on a raw file, which is measured as a whole")
