@@ -68,8 +68,9 @@ def test_the_command_trains_the_same_weights(
     prepared: dict[str, Any], folder: Path, case: Case, tmp_path: Path
 ) -> None:
     """With workers that the command starts; a run that was stopped equals one that was not."""
+    flags = {name: name.replace("_", "-") for name in case.settings}
     options = [
-        f"--{name.replace('_', '-')}" if value is True else f"--{name.replace('_', '-')}={value}"
+        f"--{'' if value else 'no-'}{flags[name]}" if isinstance(value, bool) else f"--{flags[name]}={value}"
         for name, value in case.settings.items()
     ]
     command = ("train", case.source, "--out", tmp_path / "run", "--json", *options)

@@ -85,6 +85,12 @@ def test_options_that_the_model_ignores_are_left_out(changes: dict[str, Any]) ->
     assert asked.model == trained.model
 
 
+def test_options_of_reviews_are_left_out_for_other_tasks() -> None:
+    trained = complete(TrainSettings(task="points", hidden=9), None)
+    words = shlex.split(train_options(planned(2), PlanSettings(), vars(trained)))
+    assert "--hidden" in words and not {"--preset", "--model", "--ngrams", "--cell"} & {*words}
+
+
 def test_slurm_starts_one_task_per_worker(tmp_path: Path) -> None:
     text = written(tmp_path, "slurm", 6)
     assert "--nodes=3 --ntasks=6 --cpus-per-task=1" in text

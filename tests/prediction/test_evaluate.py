@@ -155,6 +155,30 @@ def test_a_split_is_named_above_its_table(run: Path, data: Path) -> None:
     assert said.rstrip().endswith(f"the model learned from {learned:,} rows")
 
 
+def test_rows_that_the_model_has_seen_are_named(
+    run: Path, make_run: Callable[..., Path], data: Path, tmp_path: Path
+) -> None:
+    def warned(run: Path, data: Path, split: str) -> list[str]:
+        tenor.evaluate(run, data, tenor.EvaluateSettings(split=split), heard := Heard())
+        return heard.lines
+
+    seen = "the model has learned from these rows"
+    assert warned(run, data, "test") == warned(run, data, "valid") == []
+    assert [f"{seen} (--split train)" in line for line in warned(run, data, "train")] == [True]
+    config = json.loads((run / "config.json").read_text("utf-8"))
+    on_all = make_run(settings={**config["settings"], "all_rows": True})
+    assert [f"{seen} (--all-rows)" in line for line in warned(on_all, data, "test")] == [True]
+    raw = write_json_lines(tmp_path / "new.jsonl", make_reviews(50, seed=9))
+    assert warned(on_all, raw, "test") == []
+    assert [line.startswith("--split valid has no effect") for line in warned(run, raw, "valid")] == [True]
+
+
+def test_options_of_raw_files_do_nothing_to_prepared_data(run: Path, data: Path) -> None:
+    settings = tenor.EvaluateSettings(split="valid", negative="1", text_column="body", workers=1, abstain_below=0.6)
+    tenor.evaluate(run, data, settings, heard := Heard())
+    assert heard.lines == ["no effect on prepared data, which has been read already: --negative, --text-column"]
+
+
 def test_a_table_in_memory_is_measured_like_a_file(run: Path, make_run: Callable[..., Path], tmp_path: Path) -> None:
     reviews = mixed()
     columns = {"text": [review.text for review in reviews], "rating": [review.rating for review in reviews]}

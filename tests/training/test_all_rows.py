@@ -42,6 +42,10 @@ def test_the_model_sees_all_rows_and_is_combined_as_rehearsed(data: Path, tmp_pa
     assert tenor.load(tmp_path / "run").threshold == pytest.approx(rehearsal["test"]["threshold"])
     again = tenor.train(data, tmp_path / "run", replace(SETTINGS, resume=True)).values
     assert again["weights_sha256"] == result["weights_sha256"]
+    card, page = (tmp_path / "run/README.md").read_text("utf-8"), tenor.report(tmp_path / "run").read_text("utf-8")
+    assert "`rehearsal/README.md` has" in card and "adagrad at 1" in card and "adam" not in card
+    assert "run/rehearsal</code>" in page and "not been evaluated" not in page
+    assert f"{rehearsal['test']['accuracy']:.4f}" in (tmp_path / "run/rehearsal/README.md").read_text("utf-8")
 
 
 def test_both_trainings_share_the_time_and_train_the_same_model(

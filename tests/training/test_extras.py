@@ -8,12 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.corpora import make_reviews, write_json_lines
 from helpers.training import SMALL, events, run
 
 import tenor
 from tenor.errors import MissingExtra, StoreError, UsageError
 from tenor.training.launching.compare import compare
+from tenor.training.runs.card import model_card
 from tenor.training.runs.tensorboard import scalars
+from tenor.training.tasks.base import CardText
+from tenor.training.tasks.reviews import Reviews
 
 
 def test_the_card_has_metrics_and_the_baseline(data: Path, tmp_path: Path) -> None:
@@ -23,6 +27,26 @@ def test_the_card_has_metrics_and_the_baseline(data: Path, tmp_path: Path) -> No
         assert f"{result[split]['accuracy']:.4f}" in card
         assert f"{result[split]['majority_baseline']['accuracy']:.4f}" in card
     assert result["weights_sha256"] in card and "tenor.load(" in card
+    assert "adagrad at 1" in card and "adam at 0.01" in card  # of the wide and of the deep part
+
+
+def test_what_needs_validation_rows_is_refused_without_them(tmp_path: Path) -> None:
+    raw = write_json_lines(tmp_path / "reviews.jsonl", make_reviews(60, seed=1))
+    tenor.prepare([raw], tmp_path / "data", workers=1, valid_share=0.0)
+    for options in ({"optimise": "accuracy"}, {"patience": 2}):
+        with pytest.raises(UsageError, match=f"{next(iter(options))} .* has no effect without validation rows"):
+            run(tmp_path / "data", tmp_path / "run", model="wide", **options)
+    assert not (tmp_path / "run").exists()
+    task = Reviews(tmp_path / "data", SMALL)
+    assert any("no validation rows calibrate the probabilities" in note for note in task.notes)
+    task.close()
+
+
+def test_a_card_without_measurements_says_why() -> None:
+    settings = {"batch_size": 32, "task": "reviews", "model": "wide", "optimizer": "adam", "lr": 0.1, "seed": 0}
+    result = {"epochs": 1, "steps": 2, "kept_epoch": 1, "weights_sha256": "5f", "valid": {}, "test": {}}
+    card = model_card(CardText("title", "facts", "use"), settings, result)
+    assert "was not measured, because its data has neither validation nor test rows. use" in card and "|" not in card
 
 
 def test_cells_are_compared(data: Path, tmp_path: Path) -> None:

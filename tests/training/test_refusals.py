@@ -13,15 +13,17 @@ import tenor
 from tenor.errors import UsageError
 from tenor.training.launching.compare import compare
 from tenor.training.recipe import DataFacts, complete
-from tenor.training.refusals import OF_DEEP, OF_WIDE, refuse_without_effect
+from tenor.training.refusals import OF_DEEP, OF_REVIEWS, OF_WIDE, refuse_without_effect
 from tenor.training.settings import TrainSettings
+from tenor.training.traits import TASKS
 
 FACTS = DataFacts(rows=50_000, tokens=4_000_000)
 
 
 def check(**options: Any) -> None:
     asked = TrainSettings(**options)
-    refuse_without_effect(asked, complete(asked, FACTS), set(options))
+    facts = FACTS if asked.task == "reviews" else None
+    refuse_without_effect(asked, complete(asked, facts), set(options))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,12 @@ def check(**options: Any) -> None:
         ),
         ({"max_seconds": 1.0, "hidden": 9}, "with preset fast, a model without a deep part, which max_seconds 1 leads"),
         ({"model": "wide", "lr": 0.1}, "lr 0.1 has no effect"),
+        ({"model": "wide", "optimizer": "sgd"}, "optimizer sgd has no effect with model wide, a model without a deep"),
+        ({"preset": "fast", "weight_decay": 0.1}, "weight_decay 0.1 has no effect with preset fast"),
+        ({"task": "points", "preset": "best"}, "preset best has no effect with task points; omit preset"),
+        ({"task": "points", "model": "wide", "hidden": 9}, "model wide has no effect with task points"),
+        ({"task": "words", "hidden": 9}, "hidden 9 has no effect with task words"),
+        ({"task": "words", "optimise": "accuracy"}, "optimise accuracy has no effect with task words"),
         ({"model": "deep", "characters": 4}, "characters 4 has no effect with model deep, a model without a wide part"),
         ({"model": "deep", "wide_lr": 0.1}, "wide_lr 0.1 has no effect"),
         ({"cell": "lstm", "window": 5}, "window 5 has no effect with cell lstm; use cell conv, or omit window"),
@@ -56,7 +64,9 @@ def test_an_option_without_effect_is_refused(options: dict[str, Any], message: s
         {"model": "wide", "embeddings": "none", "ngrams": 2},
         {"preset": "fast", "model": "wide-deep", "hidden": 9},
         {"from_run": "old", "freeze_embeddings": 1},
-        {"model": "deep", "cell": "gru", "characters": 0},
+        {"model": "deep", "cell": "gru", "characters": 0, "optimizer": "sgd", "momentum": 0.5, "weight_decay": 0.1},
+        {"task": "points", "hidden": 9, "optimizer": "sgd", "lr": 0.1, "negation_rows": 0.0},
+        {"task": "words", "embedding_dim": 9, "weight_decay": 0.1},
     ],
 )
 def test_an_option_with_an_effect_is_taken(options: dict[str, Any]) -> None:
@@ -64,7 +74,8 @@ def test_an_option_with_an_effect_is_taken(options: dict[str, Any]) -> None:
 
 
 def test_every_option_of_a_part_is_a_setting() -> None:
-    assert {*OF_WIDE, *OF_DEEP} <= vars(SMALL).keys()
+    assert {*OF_WIDE, *OF_DEEP, *OF_REVIEWS} <= vars(SMALL).keys()
+    assert all(set(task.model_settings or ()) <= {*OF_WIDE, *OF_DEEP, *OF_REVIEWS} for task in TASKS.values())
 
 
 def test_a_settings_object_may_serve_several_models() -> None:

@@ -103,7 +103,7 @@ def write_job(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any] |
 def train_options(row: PlanRow, settings: PlanSettings, trained: Mapping[str, Any]) -> str:
     """The options of `tenor train` that differ from their defaults: those of the measured run, and the plan's."""
     words: list[str] = []
-    shaping = {name: trained[name] for name in ("model", "cell", "embeddings", "from_run") if name in trained}
+    shaping = {name: trained[name] for name in ("task", "model", "cell", "embeddings", "from_run") if name in trained}
     left_out = _NOT_KEPT | ignored(complete(TrainSettings(**shaping), None))
     for field in fields(TrainSettings):
         value = trained.get(field.name, field.default)

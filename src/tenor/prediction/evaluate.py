@@ -33,7 +33,7 @@ from tenor.preparation.job.accounting import RowCounts
 from tenor.preparation.settings import PrepareSettings
 from tenor.progress import Progress, Shown, shown
 from tenor.runtime.model import SentimentModel
-from tenor.settings import chosen
+from tenor.settings import changed, chosen, option_name
 from tenor.store.manifest import Manifest
 from tenor.store.reader import open_split
 from tenor.store.trusted import read_json
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 16 << 20  # of result.json
 _LABELS = ("labels", "negative", "positive")
+_FOR_PREPARED = {"split", "abstain_below", "workers", "threads", "max_rejects"}  # the others say how to read raw files
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,12 @@ def select_rows(
 ) -> SelectedRows:
     """The rows of a split or of a raw file, once they are known to fit the run."""
     if isinstance(data, str | Path) and Path(data).is_dir():
+        if ignored := sorted(changed(settings) - _FOR_PREPARED):
+            names = ", ".join(map(option_name, ignored))
+            progress.warn(f"no effect on prepared data, which has been read already: {names}")
         return _select_split(model_of(ref), Path(data), settings.split, engine.workers, progress)
+    if settings.split != EvaluateSettings.split:
+        progress.warn(f"--split {settings.split} has no effect on a raw file, which is measured as a whole")
     return _select_raw(ref, data, settings, engine, progress)
 
 
@@ -182,10 +188,22 @@ def _select_split(model: SentimentModel, data: Path, name: str, workers: int, pr
     if bool(manifest.text) != bool(title_of(model.config)):
         how = ("with", "without") if manifest.text else ("without", "with")
         progress.warn(f"{data}: was prepared {how[0]} titles before the texts, the run's data {how[1]} them")
+    if why := _learned_from(model.config, manifest, name):
+        progress.warn(f"{data}: the model has learned from these rows ({why}), so it does worse on new reviews")
     with open_split(data, name):  # verified once here; the sections rely on it
         pass
     counts = RowCounts(read=rows, kept=rows, duplicates=0, dropped={}, rejected={})
     return SelectedRows(cut_split(data, name, workers), counts)
+
+
+def _learned_from(config: dict[str, Any], manifest: Manifest, split: str) -> str:
+    """Why a run has seen a split of this data in training; empty if it has not."""
+    settings = config.get("settings")
+    if config.get("data_sha256") != manifest.sha256:
+        return ""
+    if isinstance(settings, dict) and settings.get("all_rows"):
+        return "--all-rows"
+    return "--split train" if split == "train" else ""
 
 
 def _select_raw(

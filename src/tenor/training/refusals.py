@@ -8,13 +8,16 @@ from tenor.errors import UsageError
 from tenor.models.deep.cells import CELLS
 from tenor.settings import CHOSEN, either, option_name
 from tenor.training.settings import NO_VECTORS, OWN_VECTORS, TrainSettings
+from tenor.training.traits import TASKS
 
 OF_WIDE = ("ngrams", "characters", "ngram_bits", "wide_lr")
 OF_DEEP = (
     *("cell", "deep_length", "embedding_dim", "hidden", "layers", "window", "bidirectional", "pooling", "lr"),
     *("dropout", "input_dropout", "word_dropout", "label_smoothing"),
     *("embeddings", "vector_epochs", "freeze_embeddings"),
+    *("optimizer", "momentum", "weight_decay"),  # the wide part has a rule of its own
 )
+OF_REVIEWS = ("preset", "model", "negation_rows", "optimise")  # of models of reviews, whatever their parts
 ALWAYS = ("embeddings", "freeze_embeddings")  # to leave them out would change the model that a user expects
 
 
@@ -27,7 +30,7 @@ def refuse_without_effect(asked: TrainSettings, settings: TrainSettings, given: 
         given: The names of the options that were given one by one. Other values in `asked` may come from a settings
             object that serves several models; of these, only ALWAYS are checked.
     """
-    for name in (*OF_WIDE, *OF_DEEP):
+    for name in (*OF_REVIEWS, *OF_WIDE, *OF_DEEP):
         value = getattr(asked, name)
         if not value or value == NO_VECTORS or (name not in given and name not in ALWAYS):
             continue
@@ -40,11 +43,13 @@ def refuse_without_effect(asked: TrainSettings, settings: TrainSettings, given: 
 
 def ignored(settings: TrainSettings) -> set[str]:
     """The options that have no effect beside these settings, which have a value for everything."""
-    return {name for name in (*OF_WIDE, *OF_DEEP) if _reason(name, settings, settings)}
+    return {name for name in (*OF_REVIEWS, *OF_WIDE, *OF_DEEP) if _reason(name, settings, settings)}
 
 
 def _reason(name: str, asked: TrainSettings, settings: TrainSettings) -> tuple[str, str] | None:
     """What makes the option useless, and how to give it an effect; None if it has one."""
+    if (used := TASKS[settings.task].model_settings) is not None:
+        return None if name in used else (f"--task {settings.task}", "")
     missing = {"deep": "wide", "wide": "deep"}.get(settings.model)
     if missing and name in (OF_WIDE if missing == "wide" else OF_DEEP):
         return _without_part(missing, asked, settings)

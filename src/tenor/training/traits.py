@@ -40,9 +40,11 @@ class TaskTraits:
     reads_words: bool = False  # trains on prepared data or a text file; generates a text if it is given its own name
     has_cells: bool = True  # its model is built from the cells of --cell
     num_stages: int = 3  # stages of its smallest model, over which model parallelism can spread the model
+    model_settings: tuple[str, ...] | None = None  # settings of models of reviews that it uses; None: all of them
 
 
 _COMPRESSION = ("compress", "top_k")
+_RULE = ("lr", "optimizer", "momentum", "weight_decay")
 _NO_BF16 = Refusal("precision", "use --precision fp32", "bf16")
 _BY_SPEED = "omit it: the server gives each worker as much work as it can do"
 
@@ -68,9 +70,20 @@ STRATEGIES = {
 
 TASKS = {
     "reviews": TaskTraits("tenor.training.tasks.reviews:Reviews"),
-    "points": TaskTraits("tenor.training.tasks.points:Points", reads_text=False, has_cells=False, num_stages=2),
+    "points": TaskTraits(
+        "tenor.training.tasks.points:Points",
+        reads_text=False,
+        has_cells=False,
+        num_stages=2,
+        model_settings=("hidden", *_RULE),
+    ),
     "words": TaskTraits(
-        "tenor.training.tasks.words:Words", reads_text=False, reads_words=True, has_cells=False, num_stages=2
+        "tenor.training.tasks.words:Words",
+        reads_text=False,
+        reads_words=True,
+        has_cells=False,
+        num_stages=2,
+        model_settings=("embedding_dim", *_RULE),
     ),
 }
 

@@ -221,6 +221,13 @@ def test_a_peer_writes_the_probabilities_of_the_test_texts(tmp_path: Path) -> No
     assert {"seconds", "choice_seconds", "prepare_seconds", "size_mb", "reviews_per_s"} < set(told)
 
 
+def test_the_speed_of_a_run_is_that_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = SimpleNamespace(threads=2, probabilities=lambda texts: np.full((len(texts), 2), 0.5))
+    monkeypatch.setattr("tenor.runtime.model.load", lambda run: model)
+    assert run.speed_of_run("run", ["good film"] * 9)["reviews_per_s"] > 0
+    assert model.threads == 1
+
+
 class FakeTrials(trying.Trials):
     """Figures without training: `default` takes 40 s + the seed, other methods take what they are allowed."""
 

@@ -139,3 +139,9 @@ def test_the_command_lists_and_says_what_it_skips(folder: Path) -> None:
     assert shown[0].split()[:3] == ["run", "date", "state"] and shown[2].startswith(str(folder / "deep" / "er" / "b"))
     assert "no runs" in call_tenor("runs", folder / "empty").ok().stdout
     assert "--compare needs at least two runs" in call_tenor("runs", folder / "a", "--compare").failed(2)
+
+
+def test_a_linear_model_has_no_cell(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", epochs=1, steps=2, settings={"model": "wide", "cell": "conv"})
+    assert [run.cell for run in tenor.list_runs(tmp_path)] == [None]
+    assert tenor.list_runs(tmp_path, where="cell=conv") == []

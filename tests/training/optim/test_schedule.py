@@ -24,7 +24,15 @@ def test_the_rate_falls_with_the_time_if_that_is_shorter() -> None:
     assert schedule(52, 0.1) == pytest.approx(0.5)  # half of the steps are over, and a tenth of the time
     assert schedule(12, 0.75) == pytest.approx(0.25)
     assert schedule(12, 1.5) == 0.0
-    assert schedule(0, 0.9) == pytest.approx(0.5)  # the warm-up goes by steps alone
+
+
+def test_the_rate_also_falls_if_the_time_ends_within_the_warm_up() -> None:
+    schedule = Schedule(base=0.0, peak=1.0, warmup_steps=100, total_steps=400, decay="linear")
+    rates = [schedule(step, step / 50) for step in range(51)]  # the time is up after half of the warm-up
+    top = rates.index(max(rates))
+    assert rates[:top] == sorted(rates[:top]) and rates[top:] == sorted(rates[top:], reverse=True)
+    assert rates[top] == pytest.approx(1 / 3, abs=0.02) and rates[50] == 0.0
+    assert schedule(49) == pytest.approx(0.5)  # without a limit, only the steps count
 
 
 @pytest.mark.parametrize(("rule", "rate"), [("linear", 0.8), ("sqrt", 0.1 * 8**0.5), ("capped", 0.4), ("none", 0.1)])

@@ -33,7 +33,7 @@ class RunSummary:
         date: When training began, in UTC.
         task: What was learnt.
         model: The parts of the model.
-        cell: The cell of the deep part.
+        cell: The cell of the deep part; None if there is none.
         strategy: How the workers combined their updates.
         workers: Number of workers.
         epochs: Completed epochs.
@@ -146,7 +146,7 @@ def summarise_run(run: RunData, folder: str) -> RunSummary:
         date=_text(run.environment.get("date")),
         task=_text(settings.get("task")),
         model=_text(settings.get("model")),
-        cell=_text(settings.get("cell")),
+        cell=None if settings.get("model") == "wide" else _text(settings.get("cell")),
         strategy=_text(settings.get("strategy")),
         workers=_whole(result.get("workers") or settings.get("workers")),
         epochs=_whole(result.get("epochs", last.get("epoch"))),

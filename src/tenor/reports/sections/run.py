@@ -81,6 +81,9 @@ def _verdict(run: RunData, split: str) -> str:
     """Return the main result as one sentence."""
     metrics = run.metrics(split)
     accuracy, base = number(metrics.get("accuracy")), _base(metrics)
+    if accuracy is None and run.result and run.settings.get("all_rows") is True:
+        words = "This model has learned from all rows, so none is left to measure it on. Its rehearsal was measured"
+        return f'<p class="lead">{words}: <code>tenor report {escape(page.show(run.name))}/rehearsal</code>.</p>'
     if accuracy is None:
         return '<p class="lead">This run has not been evaluated yet.</p>'
     words = (

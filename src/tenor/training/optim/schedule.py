@@ -28,12 +28,17 @@ class Schedule:
         Args:
             step: The number of the step.
             time_share: The share of the time limit that is over. If the limit comes before the last step, the rate
-                falls with the time instead of the steps.
+                falls with the time instead of the steps, also where the warm-up is not over by then.
         """
-        if step < self.warmup_steps:
-            return self.base + (self.peak - self.base) * (step + 1) / self.warmup_steps
         span = max(1, self.total_steps - self.warmup_steps)
-        left = max(0.0, 1.0 - max((step - self.warmup_steps) / span, time_share))
+        rate = self._after_warmup(max(0.0, 1.0 - max((step - self.warmup_steps) / span, time_share)))
+        if step >= self.warmup_steps:
+            return rate
+        rising = self.base + (self.peak - self.base) * (step + 1) / self.warmup_steps
+        return min(rising, rate) if time_share else rising
+
+    def _after_warmup(self, left: float) -> float:
+        """The rate where this share of the steps or of the time is left."""
         if self.decay == "linear":
             return self.peak * left
         if self.decay == "cosine":

@@ -16,14 +16,28 @@ def model_card(card: CardText, settings: Mapping[str, Any], result: Mapping[str,
 
 {card.facts}
 - trained {result["epochs"]} epoch(s), {result["steps"]:,} steps of {settings["batch_size"]} {settings["task"]},
-  {settings["optimizer"]} at {settings["lr"]:g}, seed {settings["seed"]}; weights of epoch {result["kept_epoch"]}
+  {_rule(settings)}seed {settings["seed"]}; weights of epoch {result["kept_epoch"]}
 - final weights `{result["weights_sha256"]}`
 
 ## Metrics
 
-{_table(result)}
+{_measured(settings, result)} {card.use}"""
 
-The majority baseline always predicts the most frequent class. {card.use}"""
+
+def _rule(settings: Mapping[str, Any]) -> str:
+    """The optimizer, unless it trains no part of the model."""
+    if settings["task"] == "reviews" and settings["model"] == "wide":
+        return ""
+    return f"{settings['optimizer']} at {settings['lr']:g}, "
+
+
+def _measured(settings: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+    if result.get("valid") or result.get("test"):
+        return f"{_table(result)}\n\nThe majority baseline always predicts the most frequent class."
+    if settings.get("all_rows"):
+        return """The model has learned from all rows, so none is left to measure it on. `rehearsal/README.md` has
+the figures of a model that was trained in the same way on the training rows alone."""
+    return "The model was not measured, because its data has neither validation nor test rows."
 
 
 def _table(result: Mapping[str, Any]) -> str:

@@ -94,6 +94,9 @@ class Reviews(Task):
         if settings.optimise and len(counts) > 2:
             remedy = "omit it; --class-weights auto makes rare classes count more"
             raise UsageError(f"--optimise {settings.optimise} needs two classes, not {len(counts)}", remedy=remedy)
+        self.has_valid = self.manifest.splits["valid"].rows > 0
+        if not self.has_valid and not settings.from_run:  # a run that starts from another one keeps its threshold
+            _refuse_without_valid(settings, data)
         self.splits = {name: open_split(data, name, verify=False) for name in SPLITS}
         self.missing: _Missing | None = None  # words without a pretrained vector
         objective = make_objective(settings.loss, len(counts), parse_weights(settings.class_weights, counts))
@@ -197,6 +200,8 @@ class Reviews(Task):
         missing = self.missing
         added = f"added {self.num_added:,} short rows that show what negation does (--negation-rows 0 for none)"
         notes = [added] if self.num_added else []
+        if not self.has_valid and not self.ancestor:
+            notes += ["no validation rows calibrate the probabilities (tenor prepare --valid-share 0.1)"]
         if missing is None:
             return notes
         if not missing.words:
@@ -284,7 +289,7 @@ class Reviews(Task):
         return sample(self.splits)
 
     def card(self) -> CardText:
-        lines = [_describe_wide(self.spec.wide)] if self.spec.wide else []
+        lines = [f"{_describe_wide(self.spec.wide)}; adagrad at {self.settings.wide_lr:g}"] if self.spec.wide else []
         lines += [_describe_deep(self.spec.deep)] if self.spec.deep else []
         lines += [f"data `{self.manifest.sha256}`"]
         if self.ancestor:
@@ -296,6 +301,14 @@ class Reviews(Task):
     def close(self) -> None:
         for part in (self.read, *self.splits.values()):
             part.close()
+
+
+def _refuse_without_valid(settings: TrainSettings, data: Path) -> None:
+    """Raise UsageError if a setting needs validation rows."""
+    for name in ("optimise", "patience"):
+        if value := getattr(settings, name):
+            remedy = f"omit --{name}, or prepare the data with --valid-share 0.1"
+            raise UsageError(f"--{name} {value} has no effect without validation rows", where=data, remedy=remedy)
 
 
 def _has_opinions(manifest: Manifest) -> bool:
