@@ -15,11 +15,12 @@ from tenor.evaluation.scores import Scores
 CLASSES = ("negative", "positive")
 
 
-def some_rows(rows: int = 200) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """One positive in five; probabilities have ties, and are too high."""
+def some_rows(positive: float = 0.2, signal: float = 0.4) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """A share of positive rows; probabilities have ties, and are too high."""
     rng = np.random.default_rng(5)
-    labels = (rng.random(rows) < 0.2).astype(np.int64)
-    return np.round(np.clip(0.4 * labels + 0.6 * rng.random(rows), 0, 1), 2).astype(np.float32), labels
+    labels = (rng.random(200) < positive).astype(np.int64)
+    chances = signal * labels + (1.0 - signal) * rng.random(200)
+    return np.round(np.clip(chances, 0, 1), 2).astype(np.float32), labels
 
 
 def by_hand(goal: str, limit: float, chances: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -35,12 +36,13 @@ def by_hand(goal: str, limit: float, chances: NDArray[np.float32], labels: NDArr
 
 
 @pytest.mark.parametrize("goal", ["accuracy", "f1-macro", "recall@precision=0.6", "recall@precision=0.95"])
-def test_no_other_threshold_is_better(goal: str) -> None:
-    chances, labels = some_rows()
+@pytest.mark.parametrize(("positive", "signal"), [(0.2, 0.4), (0.5, 0.2)])
+def test_no_other_threshold_is_better(goal: str, positive: float, signal: float) -> None:
+    chances, labels = some_rows(positive, signal)
     chosen = choose_threshold(Goal.parse(goal), chances, labels)
     best = max(by_hand(goal, limit, chances, labels) for limit in np.arange(-0.005, 1.01, 0.005))
     assert by_hand(goal, chosen, chances, labels) == pytest.approx(best)
-    assert best > 0
+    assert best > 0 or signal < 0.4  # a precision may be out of reach
 
 
 def test_of_equally_good_thresholds_the_middle_one_is_chosen() -> None:
