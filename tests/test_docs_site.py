@@ -43,7 +43,7 @@ def test_no_page_asks_another_host(site: Path) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_a_browser_asks_nobody(site: Path) -> None:
     document, requests = browse(site / "index.html")
-    assert "how much faster each extra worker process makes the work" in " ".join(document.split()) and requests == []
+    assert "measures the speed-up from each extra worker process" in " ".join(document.split()) and requests == []
 
 
 @pytest.mark.parametrize(

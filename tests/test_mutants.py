@@ -70,6 +70,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.soak
 def test_killed_survived_and_broken_are_told_apart(tree: Path) -> None:
     before = (tree / "src" / "toy.py").read_text()
     tried = [

@@ -94,6 +94,7 @@ def test_mpirun_gives_the_same_vectors(text: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(load_vectors(tmp_path / "out").matrix, reference(text, 2), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.soak
 def test_ranks_with_several_workers_each_learn_the_topics(text: Path, tmp_path: Path) -> None:
     command = embed(text, tmp_path / "out", workers=2, epochs=10)
     assert run_two(tmp_path, command)["workers"] == 4

@@ -168,6 +168,7 @@ def test_workers_do_not_outlive_a_killed_launcher(data: Path, tmp_path: Path) ->
     assert not alive
 
 
+@pytest.mark.soak
 def test_resume_on_another_number_of_workers(data: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with training(data, run, workers=1) as process:

@@ -30,6 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.soak
 def test_good_folders_are_accepted(server: Server) -> None:
     outcomes = server.ask("good", 0)["outcomes"]
     assert {outcome["action"]: (outcome["code"], outcome["failures"]) for outcome in outcomes} == {

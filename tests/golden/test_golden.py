@@ -56,7 +56,9 @@ def test_prepared_files_are_the_same(prepared: dict[str, Any]) -> None:
 
 
 @needs_same_libraries
-@pytest.mark.parametrize("part", ["train", "usual command", pytest.param("slow command", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "part", ["train", *(pytest.param(part, marks=pytest.mark.soak) for part in ("usual command", "slow command"))]
+)
 def test_results_are_the_same(prepared: dict[str, Any], folder: Path, part: str) -> None:
     compare_part(part, PARTS[part](folder))
 

@@ -49,6 +49,7 @@ def raw(tmp_path: Path) -> Path:
     return write_json_lines(tmp_path / "reviews.jsonl", found)
 
 
+@pytest.mark.soak
 def test_every_method_gets_the_rows_of_the_prepared_splits(raw: Path, tmp_path: Path) -> None:
     shared = share_rows(BenchSettings(data=str(raw)), 5, tmp_path / "out")
     manifest = Manifest.load(shared.data)

@@ -16,6 +16,7 @@ from tenor.bench.scenarios.predict import _timed
 TEXTS = ["not good film", "", "good " * 7 + "bad", *[" ".join(WORDS[n:]) for n in range(5)]]
 
 
+@pytest.mark.soak
 def test_plain_torch_gives_the_same_probabilities(tmp_path: Path) -> None:
     run = write_model(tmp_path / "run", cell="conv", pooling="max")
     expected = tenor.load(run).predict_proba(TEXTS)[:, 1]

@@ -46,6 +46,7 @@ def test_a_new_task_needs_no_entry_here(monkeypatch: pytest.MonkeyPatch) -> None
     assert pairs == [("model-parallel", 2), ("model-parallel", 3)]
 
 
+@pytest.mark.soak
 def test_rows_have_speed_accuracy_bytes_and_a_curve() -> None:
     settings = BenchSettings(task="points", workers="2", repeats=1, warmups=0, rows="single,local-sgd", epochs=2)
     result = bench("strategies", settings)

@@ -77,7 +77,9 @@ def test_rates_ignore_the_first_steps() -> None:
     assert steps.rates() == {"samples_per_s": 64.0, "tokens_per_s": 600.0}
 
 
-@pytest.mark.parametrize("run", [run_tenor, run_plain, run_alone])
+@pytest.mark.parametrize(
+    "run", [run_tenor, *(pytest.param(run, marks=pytest.mark.soak) for run in (run_plain, run_alone))]
+)
 def test_every_kind_of_run_gives_rates_and_accuracies(data: Path, run: Run) -> None:
     rates, accuracies = run(data, TINY, 2)
     assert rates["tokens_per_s"] > rates["samples_per_s"] > 0

@@ -85,6 +85,7 @@ def test_workers_and_launcher_must_agree(data: Path, tmp_path: Path) -> None:
     assert "torchrun started 2" in errors
 
 
+@pytest.mark.soak
 @needs_hosts
 def test_two_hosts(data: Path, tmp_path: Path, local: str) -> None:
     """torchrun on two hosts that share nothing but a cable and a folder."""
