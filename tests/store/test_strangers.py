@@ -363,6 +363,16 @@ def test_a_vocabulary_with_fewer_words_than_the_tokens_need(data: Path, tmp_path
         tenor.embed(data, tmp_path / "vectors")
 
 
+def test_a_vocabulary_with_a_word_that_no_tokeniser_makes(data: Path) -> None:
+    words = Vocabulary.load(data / "vocab.json").words
+    (data / "vocab.json").write_bytes(Vocabulary([*words[:-1], "long" * 1000]).to_bytes())
+    values = json.loads((data / "manifest.json").read_bytes())
+    values["vocab_sha256"] = Vocabulary([*words[:-1], "long" * 1000]).sha256
+    (data / "manifest.json").write_bytes(canonical(values))
+    with pytest.raises(StoreError, match="has a word of 4,000 characters, and a word has at most 64 bytes"):
+        Reviews(data, SMALL)
+
+
 def _numbers(*values: int) -> Any:
     return np.array(values, np.int64)
 

@@ -164,3 +164,12 @@ def test_character_ngrams_weigh_less() -> None:
     expected = bucket_weights(counts, 100)
     expected[list(own)] *= 0.4
     np.testing.assert_allclose(bucket_weights(counts, 100, chars), expected)
+
+
+def test_words_that_are_hashed_in_blocks_have_the_same_ngrams(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["good", "a", "¬good", "영화", "unwatchable", "été"]
+    whole = hash_characters(words, 2, 5)
+    monkeypatch.setattr("tenor.models.wide.characters._BLOCK", 4)
+    blocks = hash_characters(words, 2, 5)
+    assert blocks.starts.tolist() == whole.starts.tolist()
+    assert blocks.hashes.tolist() == whole.hashes.tolist()

@@ -18,6 +18,7 @@ from tenor.preparation.tokeniser.negation import NEGATED, plain
 
 SHORTEST = 3  # characters, where the marks at both ends of a word count
 IMPORTANCE = 0.4  # of a character n-gram, relative to that of an n-gram of words
+_BLOCK = 4096  # words whose n-grams are hashed at a time: a character takes about 500 bytes meanwhile
 _SEED = np.uint64(0xC4CEB9FE1A85EC53)  # where the hash of a character n-gram starts; that of n-grams of words: 0
 _NEGATED_SEED = np.uint64(0x9FB21C651E98DF25)  # in a negated word, so that "bad" and "not bad" share nothing
 
@@ -63,6 +64,14 @@ def hash_characters(words: Sequence[str], first_id: int, longest: int) -> Charac
     """
     if longest == 0:
         return NO_CHARACTERS
+    blocks = [_hash_block(words[at : at + _BLOCK], longest) for at in range(0, len(words), _BLOCK)]
+    counts = np.concatenate([np.zeros(first_id + 1, np.int64), *(counts for counts, _ in blocks)])
+    hashes = np.concatenate([np.zeros(0, np.uint64), *(hashes for _, hashes in blocks)])
+    return Characters(np.cumsum(counts, dtype=np.int64), hashes)
+
+
+def _hash_block(words: Sequence[str], longest: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """The number of n-grams of each word, and their hashes."""
     plain_words = [plain(word) for word in words]
     marked = "".join(f"<{word}>" for word in plain_words)
     codes = np.frombuffer(marked.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
@@ -78,6 +87,5 @@ def hash_characters(words: Sequence[str], first_id: int, longest: int) -> Charac
             found.append(states)
             fits.append(left >= size)
     is_real = np.stack(fits, axis=1)  # (characters, sizes)
-    counts = np.add.reduceat(is_real.sum(axis=1), ends - sizes) if len(words) else np.zeros(0, np.int64)
-    starts = np.concatenate([np.zeros(first_id + 1, np.int64), np.cumsum(counts, dtype=np.int64)])
-    return Characters(starts, np.stack(found, axis=1)[is_real])
+    counts = np.add.reduceat(is_real.sum(axis=1), ends - sizes)
+    return counts, np.stack(found, axis=1)[is_real]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tenor.errors import StoreError, UsageError
+from tenor.preparation.tokeniser.lookup import MAX_WORD_BYTES
 from tenor.preparation.tokeniser.negation import NEGATED
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
 from tenor.store.atomic import write_bytes
@@ -79,12 +80,16 @@ def vocabulary_of(data: Path) -> Vocabulary:
     """The vocabulary of prepared data.
 
     Raises:
-        StoreError: The file is not a vocabulary, or has another number of words than the manifest says.
+        StoreError: The file is not a vocabulary, has another number of words than the manifest says, or has a word that
+            is longer than any word of the tokeniser.
     """
     path = Path(data) / "vocab.json"
     vocabulary, size = Vocabulary.load(path), Manifest.load(Path(data)).vocab_size
     if len(vocabulary) != size:
         what = f"has {len(vocabulary):,} entries, and the manifest says {size:,}"
+        raise StoreError(what, where=path, remedy="prepare the data again")
+    if (longest := max(map(len, vocabulary.words), default=0)) > MAX_WORD_BYTES:
+        what = f"has a word of {longest:,} characters, and a word has at most {MAX_WORD_BYTES} bytes"
         raise StoreError(what, where=path, remedy="prepare the data again")
     return vocabulary
 
