@@ -14,6 +14,7 @@ from safetensors.numpy import load_file
 import tenor
 from tenor.errors import RunError, UsageError
 from tenor.models.classifier import ReviewNetwork
+from tenor.models.deep.part import initialise
 from tenor.models.spec import DeepSpec, ModelSpec
 from tenor.models.weights import write_weights
 from tenor.settings import CHOSEN
@@ -80,6 +81,9 @@ def test_the_rehearsal_counts_towards_the_time_limit(data: Path, tmp_path: Path)
 def test_a_rehearsal_of_a_stranger_is_checked(tmp_path: Path) -> None:
     small = {"deep": DeepSpec(vocab_size=7, embedding_dim=3, hidden=2)}
     model, other = ReviewNetwork(ModelSpec(**small)), ReviewNetwork(ModelSpec(**small, num_classes=3))
+    assert model.deep is not None
+    initialise(model.deep, seed=1)
+    model.combination.start()
     (folder := tmp_path / "rehearsal").mkdir()
     with pytest.raises(RunError, match="does not exist"):
         load_combination(model, tmp_path)
