@@ -79,7 +79,7 @@ def test_what_a_killed_process_has_half_written_is_removed(tmp_path: Path) -> No
     assert load_checkpoint(tmp_path, tables, IDENTITY) == PROGRESS
 
 
-@pytest.mark.parametrize("damage", ["truncated", "not finite", "flipped", "a link"])
+@pytest.mark.parametrize("damage", ["truncated", "not finite", "flipped", "a link", "missing"])
 def test_damaged_tables_are_refused(tmp_path: Path, damage: str) -> None:
     tables = make_tables()
     if damage == "not finite":
@@ -90,6 +90,8 @@ def test_damaged_tables_are_refused(tmp_path: Path, damage: str) -> None:
         os.truncate(file, file.stat().st_size - 4)
     elif damage == "flipped":
         file.write_bytes(file.read_bytes()[:-1] + b"\x01")
+    elif damage == "missing":
+        file.unlink()
     elif damage == "a link":
         file.rename(tmp_path / "elsewhere")
         file.symlink_to(tmp_path / "elsewhere")

@@ -49,7 +49,7 @@ def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -
     """Fill the tables from the checkpoint; None if there is none.
 
     Raises:
-        RunError: The checkpoint is damaged, or belongs to other settings or another text.
+        RunError: The checkpoint is damaged or incomplete, or belongs to other settings or another text.
     """
     folder = _folder_in(out)
     try:
@@ -65,10 +65,13 @@ def load_checkpoint(out: Path, tables: Tables, identity: Mapping[str, object]) -
             raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
         if any(not isinstance(value, int | float) or value < 0 for value in figures):
             raise RunError("is damaged", where=folder / PROGRESS, remedy="train again in another folder")
-        into = _tensors(tables)
-        read_weights(folder / str(name), {key: tuple(tensor.shape) for key, tensor in into.items()}, into)
     except FileNotFoundError:
         return None
+    into, file = _tensors(tables), folder / str(name)
+    try:
+        read_weights(file, {key: tuple(tensor.shape) for key, tensor in into.items()}, into)
+    except FileNotFoundError:
+        raise RunError("does not exist", where=file, remedy="copy it again, or train again in another folder") from None
     return SavedProgress(blocks, *(float(value) for value in figures if value is not None))
 
 
