@@ -246,7 +246,9 @@ SECTIONS = (
             "Skip-gram on the first 12 MB of text8, one epoch, one seed, trained with PyTorch: the experiment of the "
             "course project from which Tenor started. The loss is that of telling neighbours from noise words in the "
             "validation windows; similarity is the Spearman correlation with WordSim-353. There are two cores, so "
-            "four and eight workers share them."
+            "four and eight workers share them. Other work ran at idle priority. A window takes about 20 "
+            "microseconds, so more workers only add the cost of keeping them together; [`tenor embed`]"
+            "(reference/word-vectors.md) is the command to use."
         ),
         "tenor bench strategies --task words --data text8-12MB.txt --similarities wordsim353.tsv "
         "--rows single,hogwild,local-sgd,diloco,async --workers 1,2,4,8 --repeats 1 --out "
