@@ -50,6 +50,9 @@ def main() -> int:
         cases = ((options.kind, options.seed + number) for number in range(options.cases))
         for answer in run_cases(folder, _timely(cases, options.max_seconds), options.jobs):
             summary.add(answer)
+            for outcome in answer["outcomes"]:
+                for failure in outcome["failures"]:
+                    print(f"seed {answer['seed']}, {outcome['action']}: {failure}", file=sys.stderr, flush=True)
             if summary.cases % 100 == 0:
                 rate = summary.cases / (time.monotonic() - began)
                 print(

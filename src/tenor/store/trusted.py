@@ -20,6 +20,7 @@ CHUNK = 1 << 20
 HEAD = 64  # bytes that are looked at before a file is read
 DEPTH = 64  # maximum nesting of lists and objects
 CONTAINERS = 1 << 19  # maximum number of lists and objects: "[]," takes 3 bytes in a file and about 100 in memory
+CONTAINER_BYTES = 16  # of text that a list or an object counts as, because it takes so much memory
 _INT64 = (-(1 << 63), (1 << 63) - 1)
 _OBJECT = rb"\s*\{"
 _DISTRUST = "is not JSON that can be trusted"
@@ -117,6 +118,14 @@ def parse_json(data: bytes, path: Path, error: type[TenorError], *, file_names: 
 def num_containers(data: bytes) -> int:
     """The most lists and objects that JSON text can have; brackets in its strings count too."""
     return data.count(b"[") + data.count(b"{")
+
+
+def kept_bytes(data: bytes) -> int:
+    """What JSON text counts as where values are kept: its bytes, and more for each list and object.
+
+    In memory, the values take up to eight times as much.
+    """
+    return len(data) + CONTAINER_BYTES * num_containers(data)
 
 
 def _integer(text: str) -> int:

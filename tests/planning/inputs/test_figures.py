@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ from helpers.planned import measurement, write_measured_run
 
 from tenor.errors import RunError, TenorError, UsageError
 from tenor.planning.answers import plan_measurement, plan_runs, read_source
+from tenor.planning.inputs import run_folder
 from tenor.planning.inputs.data_folder import read_prepare_rate
 from tenor.planning.inputs.measurement import read_measurement, write_measurement
+from tenor.planning.inputs.run_folder import measure_run
 from tenor.planning.inputs.runs_table import MOST_RUNS
 from tenor.planning.settings import PlanSettings
 
@@ -96,11 +99,25 @@ def test_a_log_without_an_end_of_line_takes_little_memory(tmp_path: Path) -> Non
     run = write_measured_run(tmp_path / "run")
     with (run / "metrics.jsonl").open("wb") as file:
         file.truncate(64 << 30)  # a sparse file of 64 GiB, one line
-    from tenor.planning.inputs import run_folder
-
     with pytest.MonkeyPatch.context() as patch, pytest.raises(RunError, match="0 steps"):
         patch.setattr(run_folder, "MAX_LINES", 20)
         read_source(run, PlanSettings())
+
+
+def test_a_long_log_takes_no_more_memory_than_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs follow from the first steps; the accuracy still belongs to the samples of all steps."""
+    run, steps = write_measured_run(tmp_path / "run", steps=8000), 8000
+    whole = measure_run(run)
+    monkeypatch.setattr(run_folder, "KEPT_BYTES", 1 << 19)
+    tracemalloc.start()
+    try:
+        found = measure_run(run)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert 500 < found.costs.steps < 3000 < whole.costs.steps
+    assert found.costs.compute.slope == pytest.approx(whole.costs.compute.slope, rel=0.01)
+    assert [point.samples for point in found.curve] == [point.samples for point in whole.curve] == [64 * steps]
 
 
 def test_what_prepared_data_says_of_its_speed(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tenor.planning.costs.compute import fit_line
 from tenor.planning.costs.noise_scale import NoiseScale, estimate_noise_scale
 from tenor.planning.inputs.figures import find_wrong_figure
 from tenor.planning.inputs.measurement import CurvePoint, Measurement, ModelSize, StepCosts, TableSize
-from tenor.store.trusted import open_regular, parse_json, read_json
+from tenor.store.trusted import kept_bytes, open_regular, parse_json, read_json
 from tenor.training.runs.config import read_config, read_settings
 from tenor.training.traits import STRATEGIES, strategy_name
 
@@ -27,6 +27,7 @@ Event = Mapping[str, Any]
 MAX_BYTES = 1 << 20  # of environment.json
 MAX_LINES = 2_000_000  # of metrics.jsonl
 LINE_BYTES = 1 << 20  # of a line; what follows counts as another line
+KEPT_BYTES = 16 << 20  # kept of the step lines and of the epoch lines, see `kept_bytes`: tens of thousands of lines
 FEWEST_STEPS = 20
 FEWEST_LINES = 2  # of the log, for the mean of a step; a line may stand for several
 WARM_UP = 0.1  # share of the steps of an epoch that is left out, at least one
@@ -73,7 +74,7 @@ def measure_run(folder: Path) -> Measurement:
             costs=table.costs(is_hidden=workers * threads < cores),
             model=table.model(environment["sizes"]),
             noise_scale=table.noise_scale(),
-            curve=tuple(_curve(steps, epochs)),
+            curve=tuple(_curve(epochs)),
             settings=dict(settings),
             data_sha256=str(config.get("data_sha256", "")),
         )
@@ -129,24 +130,39 @@ def _refuse(folder: Path, settings: Mapping[str, Any], strategy: str, environmen
 
 
 def _read_log(file: Path) -> tuple[list[Event], list[Event]]:
-    """The step and the epoch lines."""
-    steps, epochs = [], []
-    for event in _events(file):
+    """The first step lines, and the epoch lines with the samples seen until then. What is kept has a limit."""
+    steps, epochs, seen = _Kept(), _Kept(), 0.0
+    for event, size in _events(file):
         if event.get("event") == "step" and isinstance(event.get("compute_seconds"), list):
-            steps.append(event)
+            seen += samples if isinstance(samples := event.get("samples"), int | float) else math.nan
+            steps.add(event, size)
         elif event.get("event") == "epoch":
-            epochs.append(event)
-    return steps, epochs
+            epochs.add({**event, "samples_seen": seen}, size)
+    return steps.events, epochs.events
 
 
-def _events(file: Path) -> Iterator[Event]:
+@dataclass
+class _Kept:
+    """Events up to a limit of memory."""
+
+    events: list[Event] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, event: Event, size: int) -> None:
+        self.size += size
+        if self.size <= KEPT_BYTES:
+            self.events.append(event)
+
+
+def _events(file: Path) -> Iterator[tuple[Event, int]]:
+    """The events of a log, and what each counts as in memory."""
     try:
         with open_regular(file, RunError) as handle, open(handle, "rb", closefd=False) as stream:
             for _ in range(MAX_LINES):
                 if not (line := stream.readline(LINE_BYTES)):
                     return
                 with contextlib.suppress(RunError):  # a line that a killed process has not finished
-                    yield parse_json(line, file, RunError)
+                    yield parse_json(line, file, RunError), kept_bytes(line)
     except FileNotFoundError as error:
         raise RunError("has no metrics.jsonl", where=file.parent, remedy=_AGAIN) from error
 
@@ -243,14 +259,9 @@ def _warm(steps: Sequence[Event]) -> list[tuple[Event, Event, Event]]:
     return kept
 
 
-def _curve(steps: Sequence[Event], epochs: Sequence[Event]) -> Iterator[CurvePoint]:
+def _curve(epochs: Sequence[Event]) -> Iterator[CurvePoint]:
     """Accuracy on the validation split by the samples seen until then."""
-    ends, seen = [], 0
-    for step in steps:
-        seen += step["samples"]
-        ends.append((step["step"], seen))
     for epoch in epochs:
-        accuracy = epoch.get("valid", {}).get("accuracy")
-        samples = next((count for step, count in reversed(ends) if step <= epoch["step"]), 0)
-        if isinstance(accuracy, int | float) and samples:
+        accuracy, samples = epoch.get("valid", {}).get("accuracy"), epoch["samples_seen"]
+        if isinstance(accuracy, int | float) and samples > 0:
             yield CurvePoint(int(samples), float(accuracy))

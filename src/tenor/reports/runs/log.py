@@ -10,13 +10,12 @@ from typing import Any, BinaryIO
 
 from tenor.errors import RunError
 from tenor.reports.values import levels, numbers
-from tenor.store.trusted import DEPTH, num_containers, open_regular
+from tenor.store.trusted import DEPTH, kept_bytes, open_regular
 
 MOST_BYTES = 512 << 20  # read from the file
 LINE_BYTES = 4 << 20
 MOST_EVENTS = 20_000  # kept per kind of event
-KEPT_BYTES = 24 << 20  # kept per kind of event, measured as text; in memory, numbers take up to eight times as much
-CONTAINER_BYTES = 16  # of text that a list or an object counts as, because it takes so much memory
+KEPT_BYTES = 24 << 20  # kept per kind of event, see `kept_bytes`
 
 _STEP = ("event", "epoch", "step", "seconds", "loss", "shares", "compute_seconds", "wait_seconds")
 _EPOCH = ("event", "epoch", "step", "seconds", "train_loss", "valid")
@@ -51,7 +50,7 @@ def read_log(file: Path) -> Log:
                 if event is None:
                     unread += line.endswith(b"\n")
                     continue
-                _keep(log, event, len(line) + CONTAINER_BYTES * num_containers(line), sizes)
+                _keep(log, event, kept_bytes(line), sizes)
     except FileNotFoundError:
         return log
     if unread:
