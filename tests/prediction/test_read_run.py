@@ -171,6 +171,13 @@ WEIGHTS: dict[str, tuple[dict[str, torch.Tensor], str]] = {
 }
 
 
+def test_a_word_that_no_tokeniser_makes_is_refused(tmp_path: Path) -> None:
+    """Its character n-grams would take gigabytes for every review."""
+    run = write_model(tmp_path / "run", words=["good", "bad", "long" * 1000])
+    with pytest.raises(RunError, match="has a word of 4,000 characters, and a word has at most 64 bytes"):
+        tenor.load(run)
+
+
 @pytest.mark.parametrize(("changes", "words"), WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_wrong_weights(run: Path, changes: dict[str, torch.Tensor], words: str) -> None:
     change_weights(run, **changes)

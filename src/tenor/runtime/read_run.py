@@ -16,7 +16,7 @@ from tenor.models.spec import ModelSpec, weight_shapes
 from tenor.models.wide.characters import Characters, hash_characters
 from tenor.preparation.tokeniser.encode import Encoder
 from tenor.preparation.tokeniser.tokenise import TokeniserSettings
-from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary
+from tenor.preparation.tokeniser.vocabulary import FIRST_WORD, Vocabulary, refuse_long_words
 from tenor.preparation.tokeniser.words import are_words
 from tenor.training.runs.config import NAME, read_config, read_settings, refuse_other_tasks, refuse_unknown
 from tenor.training.runs.spec import INT64, read_integer, read_object, read_spec
@@ -77,6 +77,7 @@ def make_encoder(vocabulary: Vocabulary, spec: ModelSpec, config: Mapping[str, A
     has_other_size = spec.deep is not None and len(vocabulary) != spec.deep.vocab_size
     if vocabulary.sha256 != config.get("vocab_sha256") or has_other_size:
         raise RunError("vocab.json is not the vocabulary of the model", where=where, remedy="train it again")
+    refuse_long_words(vocabulary, RunError, where, "train it again")
     return Encoder(vocabulary, config["tokeniser"], config["max_length"])
 
 

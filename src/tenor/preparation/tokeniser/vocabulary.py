@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tenor.errors import StoreError, UsageError
+from tenor.errors import StoreError, TenorError, UsageError
 from tenor.preparation.tokeniser.lookup import MAX_WORD_BYTES
 from tenor.preparation.tokeniser.negation import NEGATED
 from tenor.preparation.tokeniser.words import WordTable, are_words, pack
@@ -88,10 +88,15 @@ def vocabulary_of(data: Path) -> Vocabulary:
     if len(vocabulary) != size:
         what = f"has {len(vocabulary):,} entries, and the manifest says {size:,}"
         raise StoreError(what, where=path, remedy="prepare the data again")
+    refuse_long_words(vocabulary, StoreError, path, "prepare the data again")
+    return vocabulary
+
+
+def refuse_long_words(vocabulary: Vocabulary, error: type[TenorError], where: Path, remedy: str) -> None:
+    """Raise an error if a word is longer than any word of the tokeniser; its n-grams could fill the memory."""
     if (longest := max(map(len, vocabulary.words), default=0)) > MAX_WORD_BYTES:
         what = f"has a word of {longest:,} characters, and a word has at most {MAX_WORD_BYTES} bytes"
-        raise StoreError(what, where=path, remedy="prepare the data again")
-    return vocabulary
+        raise error(what, where=where, remedy=remedy)
 
 
 def as_ids(found: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
