@@ -93,7 +93,7 @@ def test_a_log_is_read_up_to_a_size(run: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("value", ["{}", "[]", "0.5"])
 def test_a_log_takes_no_more_memory_than_a_limit(run: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    """Three bytes of a file can become a hundred bytes in memory. Limits and lines are small, so that it takes seconds."""
+    """Three bytes of a file can become a hundred bytes in memory. Limits and lines are small, to save time."""
     monkeypatch.setattr(run_log, "KEPT_BYTES", run_log.KEPT_BYTES // 32)
     line = '{"event": "step", "shares": [' + f"{value}," * (1 << 12) + "0]}\n"
     (run / "metrics.jsonl").write_text(line * 60)
