@@ -85,7 +85,10 @@ def test_coverage_and_the_accuracy_of_what_is_answered() -> None:
 def test_the_mean_absolute_error_of_stars() -> None:
     scores = Scores()
     scores.add(np.eye(5)[[0, 4, 2, 4]], np.array([0, 3, 2, 0]))
-    assert measure(scores, ("1", "2", "3", "4", "5")).mean_absolute_error == (0 + 1 + 0 + 4) / 4
+    found = measure(scores, ("1", "2", "3", "4", "5"))
+    assert found.mean_absolute_error == (0 + 1 + 0 + 4) / 4
+    assert found.majority_baseline["mean_absolute_error"] == (0 + 3 + 2 + 0) / 4  # it always says "1"
     scores = Scores()
     scores.add(np.array([0.9, 0.1]), np.array([1, 1]))
-    assert measure(scores, CLASSES).mean_absolute_error is None
+    found = measure(scores, CLASSES)
+    assert found.mean_absolute_error is None and "mean_absolute_error" not in found.majority_baseline

@@ -83,6 +83,16 @@ def test_the_command_accounts_for_every_row(run: Path, tmp_path: Path) -> None:
     assert len(bins) == len(values["reliability"]) and sum(int(line.split()[3]) for line in bins) == 300
 
 
+def test_the_distance_of_stars_stands_beside_that_of_the_baseline() -> None:
+    figures = {"accuracy": 0.5, "f1_macro": 0.4, "f1_weighted": 0.4, "auc": None}
+    metrics = {**figures, "rows": 4, "mean_absolute_error": 1.25}
+    shown = metrics_table({**metrics, "majority_baseline": {**figures, "mean_absolute_error": 1.5}}, "test split")
+    assert ["mean", "absolute", "error", "1.2500", "1.5000"] in [line.split() for line in shown.splitlines()]
+    older = metrics_table({**metrics, "majority_baseline": figures}, "test split")
+    assert any(line.startswith("mean absolute error") and "1.2500" in line for line in older.splitlines())
+    assert "absolute" not in metrics_table({**figures, "rows": 4, "majority_baseline": figures}, "test split")
+
+
 def stars(counts: dict[int, int]) -> list[Review]:
     texts = iter(make_reviews(sum(counts.values()), seed=31))
     return [Review(next(texts).text, star) for star, count in counts.items() for _ in range(count)]

@@ -19,6 +19,8 @@ def metrics_table(metrics: dict[str, Any], measured_on: str) -> str:
     baseline = metrics["majority_baseline"]
     names = {"accuracy": "accuracy", "f1_macro": "macro-F1", "f1_weighted": "weighted F1", "auc": "AUC"}
     rows = [[title, metrics[name], baseline[name]] for name, title in names.items()]
+    if metrics.get("mean_absolute_error") is not None:  # older results have none for the baseline
+        rows.append(["mean absolute error", metrics["mean_absolute_error"], baseline.get("mean_absolute_error")])
     shown = table(["", "model", "majority baseline"], rows, decimals=4)
     return f"{measured_on}, {metrics['rows']:,} rows\n\n{shown}\n\n{_more(metrics)}"
 
@@ -26,8 +28,6 @@ def metrics_table(metrics: dict[str, Any], measured_on: str) -> str:
 def _more(metrics: dict[str, Any]) -> str:
     """Figures that a baseline does not have, in one line."""
     parts = [f"calibration error {metrics['calibration_error']:.4f}"] if "calibration_error" in metrics else []
-    if metrics.get("mean_absolute_error") is not None:
-        parts.append(f"mean absolute error {metrics['mean_absolute_error']:.4f}")
     if metrics.get("threshold") not in (None, 0.5):
         parts.append(f"decision threshold {metrics['threshold']:.4f}")
     if metrics.get("abstain_below"):

@@ -218,7 +218,9 @@ def _majority(confusion: NDArray[np.int64], classes: Sequence[str]) -> dict[str,
     winner = int(true.argmax())
     always = np.zeros_like(confusion)
     always[:, winner] = true
-    return {**_summary(always), "auc": 0.5, "class": classes[winner]}
+    distance = _absolute_error(always, classes)
+    stars = {} if distance is None else {"mean_absolute_error": distance}
+    return {**_summary(always), "auc": 0.5, **stars, "class": classes[winner]}
 
 
 def _check(probabilities: NDArray[np.float32], labels: NDArray[np.int64], classes: Sequence[str]) -> None:
