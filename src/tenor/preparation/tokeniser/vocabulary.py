@@ -95,7 +95,7 @@ def vocabulary_of(data: Path) -> Vocabulary:
 def refuse_long_words(vocabulary: Vocabulary, error: type[TenorError], where: Path, remedy: str) -> None:
     """Raise an error if a word is longer than any word of the tokeniser; its n-grams could fill the memory."""
     if (longest := max(map(len, vocabulary.words), default=0)) > MAX_WORD_BYTES:
-        what = f"has a word of {longest:,} characters, and a word has at most {MAX_WORD_BYTES} bytes"
+        what = f"the vocabulary has a word of {longest:,} characters, and a word has at most {MAX_WORD_BYTES} bytes"
         raise error(what, where=where, remedy=remedy)
 
 
